@@ -1,0 +1,94 @@
+package everywire
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Call calls a unary method on any connection and returns its reply. The name
+// is "arith.Arith/Sum"; in is a plain struct, a generated message or a
+// [Document], and so is Out. The error is a status.Status.
+//
+//	sum, err := everywire.Call[arith.SumReply](ctx, conn, "arith.Arith/Sum", &arith.SumRequest{Numbers: n})
+func Call[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, opts ...grpc.CallOption) (*Out, error) {
+	path, err := callPath(name)
+	if err != nil {
+		return nil, err
+	}
+	out := new(Out)
+	if err := conn.Invoke(ctx, path, in, out, opts...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// A Future is a call under way, made by [Start].
+type Future[Out any] struct {
+	done chan struct{}
+	out  *Out
+	err  error
+}
+
+// Start starts a call and returns at once. The call ends when ctx does.
+func Start[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, opts ...grpc.CallOption) *Future[Out] {
+	f := &Future[Out]{done: make(chan struct{})}
+	Async(ctx, conn, name, in, func(out *Out, err error) {
+		f.out, f.err = out, err
+		close(f.done)
+	}, opts...)
+	return f
+}
+
+// Done is closed when the call has ended.
+func (f *Future[Out]) Done() <-chan struct{} { return f.done }
+
+// Wait waits for the call to end, or for ctx; the call itself goes on if ctx
+// ends first. It may be called any number of times.
+func (f *Future[Out]) Wait(ctx context.Context) (*Out, error) {
+	select {
+	case <-f.done:
+		return f.out, f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.out, f.err
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// Async starts a call and returns at once; then is called exactly once when it
+// has ended, on a goroutine of its own.
+func Async[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, then func(*Out, error), opts ...grpc.CallOption) {
+	go func() { then(Call[Out](ctx, conn, name, in, opts...)) }()
+}
+
+// Notify sends a one-way call: it returns when the request has been handed to
+// the network, and nobody answers it. Wires without one-way calls (gRPC, REST)
+// answer Unimplemented.
+func Notify[In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, opts ...grpc.CallOption) error {
+	path, err := callPath(name)
+	if err != nil {
+		return err
+	}
+	if _, foreign := conn.(*grpc.ClientConn); foreign {
+		return status.Error(codes.Unimplemented, "gRPC has no one-way calls")
+	}
+	return conn.Invoke(ctx, path, in, nil, append(opts[:len(opts):len(opts)], OneWayCallOption{})...)
+}
+
+// OneWayCallOption marks a call as one-way; [Notify] sets it. Connections of
+// this module recognise it by type.
+type OneWayCallOption struct{ grpc.EmptyCallOption }
+
+func callPath(name string) (string, error) {
+	service, method, err := SplitMethod(name)
+	if err != nil {
+		return "", status.Error(codes.InvalidArgument, err.Error())
+	}
+	return "/" + service + "/" + method, nil
+}

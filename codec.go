@@ -1,0 +1,21 @@
+package everywire
+
+import "github.com/everywire/everywire/schema"
+
+// A Codec turns messages into bytes and back. A message is a pointer to a
+// generated message, to a plain struct, or to a [Document]. Codecs are safe
+// for concurrent use.
+type Codec interface {
+	// Name is the codec's name in targets and content types: "json".
+	Name() string
+	// Append appends the encoding of msg to dst and returns the extended
+	// slice; on error it returns dst as it was.
+	Append(dst []byte, msg any) ([]byte, error)
+	// Decode reads exactly one message from data into msg, which is reset
+	// first. Trailing bytes are an error. It keeps no reference to data. An
+	// error says what was wrong and where.
+	Decode(data []byte, msg any) error
+}
+
+// Document is a message that is any JSON-like value. See [schema.Document].
+type Document = schema.Document

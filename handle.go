@@ -1,0 +1,58 @@
+package everywire
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/schema"
+)
+
+// Handle registers fn as the unary method with the given full name, such as
+// "arith.Arith/Sum". In and Out are plain structs whose fields are numbered by
+// tags (see docs/spec/types.md), generated messages, or [Document].
+//
+// It panics on a mistake of the program: a malformed name, a name registered
+// twice, a type that has no wire form. The message says which field and why.
+func Handle[In, Out any](r *Registry, name string, fn func(context.Context, *In) (*Out, error), opts ...MethodOption) {
+	service, method, err := SplitMethod(name)
+	if err != nil {
+		panic("everywire: Handle: " + err.Error())
+	}
+	m := &Method{Service: service, Name: method}
+	if m.Input, err = schema.Of(reflect.TypeFor[In]()); err != nil {
+		panic(fmt.Sprintf("everywire: Handle %s: input: %v", name, err))
+	}
+	if m.Output, err = schema.Of(reflect.TypeFor[Out]()); err != nil {
+		panic(fmt.Sprintf("everywire: Handle %s: output: %v", name, err))
+	}
+	for _, o := range opts {
+		o(m)
+	}
+	info := &grpc.UnaryServerInfo{FullMethod: m.Path()}
+	handler := func(ctx context.Context, req any) (any, error) {
+		out, err := fn(ctx, req.(*In))
+		switch {
+		case err != nil:
+			return nil, err
+		case out == nil:
+			return nil, status.Errorf(codes.Internal, "the handler of %s returned neither a reply nor an error", name)
+		}
+		return out, nil
+	}
+	m.handler = methodHandler{reg: r, unary: func(_ any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
+		in := new(In)
+		if err := dec(in); err != nil {
+			return nil, err
+		}
+		if ic == nil {
+			return handler(ctx, in)
+		}
+		return ic(ctx, in, info, handler)
+	}}
+	r.add(service, nil, m)
+}

@@ -1,0 +1,115 @@
+// Package plan says what a run of the lab measures: which arms, under which
+// load, how often and in which order. A plan is data: it stands in the record
+// of the run, and running it again is running the same plan.
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// A Plan is all that a run needs to know.
+type Plan struct {
+	// Service is the service under measurement: "arith" (Sum of two small
+	// integers) or "echo" (a document there and back).
+	Service string `json:"service"`
+	// Payload is the document of echo, nil for arith.
+	Payload *Payload `json:"payload,omitempty"`
+	Arms    []Arm    `json:"arms"`
+	// Baseline is the name of the arm that ratios are against.
+	Baseline string `json:"baseline"`
+	// Callers are the loads: how many callers call in a closed loop.
+	Callers []int `json:"callers"`
+	Blocks  int   `json:"blocks"`
+	// Warmup and Measure are how long each load of each trial runs before
+	// counting and while counting, in nanoseconds.
+	Warmup  time.Duration `json:"warmup_ns"`
+	Measure time.Duration `json:"measure_ns"`
+	// Seed makes the order of arms in each block.
+	Seed uint64 `json:"seed"`
+	// MaxMessage is the limit on one message in bytes.
+	MaxMessage int `json:"max_message"`
+}
+
+// Payload names the document that a run sent.
+type Payload struct {
+	Name   string `json:"name"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Kind says what an arm is for.
+type Kind string
+
+// The kinds of arms.
+const (
+	// Wire is one of ours, by target.
+	Wire Kind = "wire"
+	// Reference is an implementation that is not ours, beside the wire that it
+	// speaks: it tells what is the wire's from what is the implementation's.
+	Reference Kind = "reference"
+	// Ping is a bare socket that echoes bytes: the floor.
+	Ping Kind = "ping"
+)
+
+// An Arm is one combination under measurement.
+type Arm struct {
+	// Name is unique in the plan; it is what tables show.
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"`
+	// Target is a wire arm's target without its host: "grpc?codec=json". For a
+	// reference it names the implementation: "net/http", "grpc-go", "jrpc2".
+	Target string `json:"target"`
+	// Beside is the wire arm that a reference stands beside.
+	Beside string `json:"beside,omitempty"`
+	// Again is set on the second run of the baseline, whose ratio to the first
+	// is the noise floor.
+	Again bool `json:"again,omitempty"`
+}
+
+// Order returns the order in which the arms of a block run: a permutation of
+// the indices of Arms that depends on the seed and the block only.
+func (p *Plan) Order(block int) []int {
+	return rand.New(rand.NewPCG(p.Seed, uint64(block))).Perm(len(p.Arms))
+}
+
+// Arm returns the arm with the given name, or nil.
+func (p *Plan) Arm(name string) *Arm {
+	if i := slices.IndexFunc(p.Arms, func(a Arm) bool { return a.Name == name }); i >= 0 {
+		return &p.Arms[i]
+	}
+	return nil
+}
+
+// Duration is about how long the run takes; perTrial is what starting a server
+// and a generator costs.
+func (p *Plan) Duration(perTrial time.Duration) time.Duration {
+	load := (p.Warmup + p.Measure) * time.Duration(len(p.Callers))
+	return time.Duration(p.Blocks*len(p.Arms)) * (load + perTrial)
+}
+
+// Check reports what is wrong with a plan.
+func (p *Plan) Check() error {
+	seen := map[string]bool{}
+	for _, a := range p.Arms {
+		if seen[a.Name] {
+			return fmt.Errorf("plan: two arms are named %q", a.Name)
+		}
+		seen[a.Name] = true
+	}
+	switch {
+	case len(p.Arms) == 0:
+		return fmt.Errorf("plan: no arms")
+	case !seen[p.Baseline]:
+		return fmt.Errorf("plan: the baseline %q is not among the arms", p.Baseline)
+	case p.Blocks < 1:
+		return fmt.Errorf("plan: %d blocks; at least 1 is needed", p.Blocks)
+	case len(p.Callers) == 0 || slices.Min(p.Callers) < 1:
+		return fmt.Errorf("plan: the numbers of callers are %v; each must be at least 1", p.Callers)
+	case p.Measure <= 0:
+		return fmt.Errorf("plan: the measured time is %v", p.Measure)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The range and resolution of latencies: 1 ns to 10 minutes, three significant
+// digits. A longer call is counted as 10 minutes.
+const (
+	histMin    = 1
+	histMax    = 600_000_000_000
+	histDigits = 3
+)
+
+// Hist is a histogram of latencies in nanoseconds. Its zero value is empty and
+// ready. In JSON it is a list of [value, count] pairs, one a filled bucket.
+type Hist struct {
+	h *hdrhistogram.Histogram
+}
+
+func (h *Hist) init() {
+	if h.h == nil {
+		h.h = hdrhistogram.New(histMin, histMax, histDigits)
+	}
+}
+
+// Record counts one latency.
+func (h *Hist) Record(ns int64) { h.recordN(ns, 1) }
+
+func (h *Hist) recordN(ns, n int64) {
+	h.init()
+	_ = h.h.RecordValues(min(max(ns, histMin), histMax), n) // cannot be out of range
+}
+
+// Merge adds what other counted.
+func (h *Hist) Merge(other *Hist) {
+	if other.h == nil {
+		return
+	}
+	h.init()
+	h.h.Merge(other.h)
+}
+
+// Count is the number of latencies.
+func (h *Hist) Count() int64 {
+	if h.h == nil {
+		return 0
+	}
+	return h.h.TotalCount()
+}
+
+// Mean is their mean in nanoseconds, 0 if there are none.
+func (h *Hist) Mean() float64 {
+	if h.Count() == 0 {
+		return 0
+	}
+	return h.h.Mean()
+}
+
+// Percentile returns the latency in nanoseconds that p percent do not pass,
+// p from 0 to 100; 0 if there are none.
+func (h *Hist) Percentile(p float64) int64 {
+	if h.Count() == 0 {
+		return 0
+	}
+	return h.h.ValueAtPercentile(p)
+}
+
+// MarshalJSON writes the filled buckets.
+func (h Hist) MarshalJSON() ([]byte, error) {
+	pairs := [][2]int64{}
+	if h.h != nil {
+		for _, b := range h.h.Distribution() {
+			if b.Count > 0 {
+				pairs = append(pairs, [2]int64{b.From, b.Count})
+			}
+		}
+	}
+	return json.Marshal(pairs)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (h *Hist) UnmarshalJSON(data []byte) error {
+	var pairs [][2]int64
+	if err := json.Unmarshal(data, &pairs); err != nil {
+		return err
+	}
+	h.h = nil
+	for _, p := range pairs {
+		if p[0] < 0 || p[1] < 0 {
+			return fmt.Errorf("histogram bucket [%d, %d] is negative", p[0], p[1])
+		}
+		h.recordN(p[0], p[1])
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package record is the raw record of a run: a file of JSON lines, written as
+// the run goes, that holds everything a report needs. The first line is a
+// [Header], then one [Trial] a line, then an [End] if the run was not killed.
+package record
+
+import (
+	"time"
+
+	"github.com/everywire/everywire/lab/plan"
+)
+
+// Format is the version of the file format.
+const Format = 1
+
+// The values of every line's "type".
+const (
+	TypeHeader = "header"
+	TypeTrial  = "trial"
+	TypeEnd    = "end"
+)
+
+// Header says where and how a run was made.
+type Header struct {
+	Type    string    `json:"type"`
+	Format  int       `json:"format"`
+	Started time.Time `json:"started"`
+	Build   Build     `json:"build"`
+	Machine Machine   `json:"machine"`
+	Plan    plan.Plan `json:"plan"`
+}
+
+// Build is the program that ran.
+type Build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Dirty   bool   `json:"dirty,omitempty"` // the commit plus changes
+	Go      string `json:"go"`
+	// Modules are the versions of what was measured, such as grpc.
+	Modules map[string]string `json:"modules,omitempty"`
+}
+
+// Machine is where it ran.
+type Machine struct {
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel,omitempty"`
+	CPU    string `json:"cpu,omitempty"`
+	Cores  int    `json:"cores"`
+	// ServerCores and ClientCores are what the two ends were pinned to; empty
+	// where pinning is not possible.
+	ServerCores string `json:"server_cores,omitempty"`
+	ClientCores string `json:"client_cores,omitempty"`
+}
+
+// A Trial is one arm under one load in one block. All counts are of the
+// measured time, without the warm-up.
+type Trial struct {
+	Type    string    `json:"type"`
+	Block   int       `json:"block"` // from 0
+	Arm     string    `json:"arm"`
+	Callers int       `json:"callers"`
+	Started time.Time `json:"started"`
+	// Void says why the trial does not count, "" if it does.
+	Void string `json:"void,omitempty"`
+
+	// Seconds is the measured time.
+	Seconds float64 `json:"seconds"`
+	// Calls counts correct replies only; Latency is theirs.
+	Calls int64 `json:"calls"`
+	// Errors counts wrong and failed calls by kind, such as "UNAVAILABLE" or
+	// "wrong reply".
+	Errors map[string]int64 `json:"errors,omitempty"`
+	// FirstError is the text of the first one.
+	FirstError string `json:"first_error,omitempty"`
+	// Censored counts calls still open when the measured time ended.
+	Censored int64 `json:"censored"`
+	Latency  Hist  `json:"latency"`
+	// ServerCPU and ClientCPU are user and system seconds of the two processes.
+	ServerCPU float64 `json:"server_cpu"`
+	ClientCPU float64 `json:"client_cpu"`
+	// Stolen is the machine's CPU seconds that a hypervisor took, summed over
+	// cores.
+	Stolen float64 `json:"stolen"`
+	Net    *Net    `json:"net,omitempty"`
+}
+
+// Net is what crossed the client's sockets: counted there, out is towards the
+// server.
+type Net struct {
+	// Conns is how many connections were opened during the measured time.
+	Conns int64 `json:"conns"`
+	// PayloadOut and PayloadIn are TCP payload bytes.
+	PayloadOut int64 `json:"payload_out"`
+	PayloadIn  int64 `json:"payload_in"`
+	// PacketsOut and PacketsIn are TCP segments, pure ACKs included; -1 where
+	// the system does not tell.
+	PacketsOut int64 `json:"packets_out"`
+	PacketsIn  int64 `json:"packets_in"`
+	// WireOut and WireIn add the IP and TCP headers of those segments; -1
+	// where unknown.
+	WireOut int64 `json:"wire_out"`
+	WireIn  int64 `json:"wire_in"`
+}
+
+// End closes a run.
+type End struct {
+	Type  string    `json:"type"`
+	Ended time.Time `json:"ended"`
+	// Partial says why the run stopped before its plan was done, "" if it was.
+	Partial string `json:"partial,omitempty"`
+}
+
+// A Run is a whole record.
+type Run struct {
+	Header Header
+	Trials []Trial
+	// End is nil if the file has no end: the run was killed.
+	End *End
+}

@@ -1,0 +1,362 @@
+package schema
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// The struct tag that numbers fields:
+//
+//	Numbers []int64 `wire:"1"`
+//	Size    int     `wire:"2" json:"page_size"`    // JSON and protobuf name page_size
+//	ID      uint64  `wire:"3" json:",string"`      // written as "123" in JSON
+//	Skipped int     `wire:"-"`
+//
+// and, on a blank field, speaks of the whole struct:
+//
+//	_ struct{} `wire:"by-order"`                   // number untagged fields 1, 2, 3 … as they stand
+//	_ struct{} `wire:"name=io.grpc.CreateRequest"` // the protobuf name of the message
+const tagKey = "wire"
+
+var (
+	timeType            = reflect.TypeFor[time.Time]()
+	durationType        = reflect.TypeFor[time.Duration]()
+	documentType        = reflect.TypeFor[Document]()
+	anyType             = reflect.TypeFor[any]()
+	protoMessageType    = reflect.TypeFor[proto.Message]()
+	textMarshalerType   = reflect.TypeFor[encoding.TextMarshaler]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+var cache struct {
+	mu       sync.Mutex // held while a type and all that it refers to are analysed
+	messages sync.Map   // reflect.Type -> *Message
+}
+
+// Of describes the message type t: a struct type or a pointer to one. It is
+// cached and safe for concurrent use. The error names the field that is wrong
+// and what to do.
+func Of(t reflect.Type) (*Message, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if m, ok := cache.messages.Load(t); ok {
+		return m.(*Message), nil
+	}
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
+	b := builder{done: map[reflect.Type]*Message{}}
+	m, err := b.message(t)
+	if err != nil {
+		return nil, err
+	}
+	// Only now, when the whole graph is good, may others see any of it.
+	for t, m := range b.done {
+		cache.messages.Store(t, m)
+	}
+	return m, nil
+}
+
+// For describes the message that v points at, such as a *SumRequest.
+func For(v any) (*Message, error) {
+	t := reflect.TypeOf(v)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("schema: %T is not a pointer to a message", v)
+	}
+	return Of(t)
+}
+
+// A builder analyses one type and everything it refers to.
+type builder struct {
+	done map[reflect.Type]*Message // includes those under way, for recursive types
+}
+
+func (b *builder) message(t reflect.Type) (*Message, error) {
+	if m, ok := cache.messages.Load(t); ok {
+		return m.(*Message), nil
+	}
+	if m, ok := b.done[t]; ok {
+		return m, nil
+	}
+	if reflect.PointerTo(t).Implements(protoMessageType) {
+		desc := reflect.New(t).Interface().(proto.Message).ProtoReflect().Descriptor()
+		m := &Message{Name: desc.FullName(), Type: t, Desc: desc}
+		b.done[t] = m
+		return m, nil
+	}
+	if t == documentType {
+		m := &Message{Name: "google.protobuf.Value", Type: t, Document: true}
+		b.done[t] = m
+		return m, nil
+	}
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("schema: %s is not a struct: a message is a struct or a generated message", t)
+	}
+	m := &Message{
+		Name:     defaultName(t),
+		Type:     t,
+		byName:   map[string]*Field{},
+		byNumber: map[protoreflect.FieldNumber]*Field{},
+	}
+	b.done[t] = m
+	if err := b.fields(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (b *builder) fields(m *Message) error {
+	byOrder := false
+	for i := range m.Type.NumField() {
+		sf := m.Type.Field(i)
+		tag, ok := sf.Tag.Lookup(tagKey)
+		if sf.Name != "_" || !ok {
+			continue
+		}
+		for part := range strings.SplitSeq(tag, ",") {
+			switch name, isName := strings.CutPrefix(part, "name="); {
+			case part == "by-order":
+				byOrder = true
+			case isName && protoreflect.FullName(name).IsValid():
+				m.Name = protoreflect.FullName(name)
+			default:
+				return fmt.Errorf("schema: %s: unknown %s tag %q on the blank field: want by-order or name=FULL.NAME", m.Type, tagKey, part)
+			}
+		}
+	}
+	next := protoreflect.FieldNumber(1)
+	for i := range m.Type.NumField() {
+		sf := m.Type.Field(i)
+		tag, tagged := sf.Tag.Lookup(tagKey)
+		if !sf.IsExported() {
+			if tagged && sf.Name != "_" {
+				return fieldError(m, sf, "has a %s tag but is not exported", tagKey)
+			}
+			continue
+		}
+		if tag == "-" {
+			continue
+		}
+		f := &Field{Index: i}
+		switch {
+		case tagged:
+			n, err := strconv.ParseInt(tag, 10, 32)
+			if err != nil {
+				return fieldError(m, sf, "the tag %s:%q is not a field number", tagKey, tag)
+			}
+			f.Number = protoreflect.FieldNumber(n)
+		case byOrder:
+			f.Number = next
+		default:
+			return fieldError(m, sf, "has no number: tag it `%s:\"N\"`, exclude it by `%s:\"-\"`, or put `_ struct{} `+\"`%s:\\\"by-order\\\"`\"+` into the struct", tagKey, tagKey, tagKey)
+		}
+		if !f.Number.IsValid() || (f.Number >= 19000 && f.Number <= 19999) {
+			return fieldError(m, sf, "the number %d is not allowed (1 to 536870911, without 19000 to 19999)", f.Number)
+		}
+		if other := m.byNumber[f.Number]; other != nil {
+			return fieldError(m, sf, "has the number %d of field %s", f.Number, m.Type.Field(other.Index).Name)
+		}
+		next = f.Number + 1
+		if err := names(m, sf, f); err != nil {
+			return err
+		}
+		if err := b.classify(m, sf, f); err != nil {
+			return err
+		}
+		for _, name := range []string{f.JSONName, f.Name} {
+			if other := m.byName[name]; other != nil && other != f {
+				return fieldError(m, sf, "has the name %q of field %s", name, m.Type.Field(other.Index).Name)
+			}
+			m.byName[name] = f
+		}
+		m.byNumber[f.Number] = f
+		m.Fields = append(m.Fields, f)
+	}
+	slices.SortFunc(m.Fields, func(a, b *Field) int { return int(a.Number - b.Number) })
+	return nil
+}
+
+// names sets the JSON and protobuf names from the json tag, or else from the
+// Go name: PageSize is page_size in protobuf and pageSize in JSON.
+func names(m *Message, sf reflect.StructField, f *Field) error {
+	name, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	for opt := range strings.SplitSeq(opts, ",") {
+		switch opt {
+		case "string":
+			f.Quoted = true
+		case "", "omitempty", "omitzero": // what is written is the same for all messages; see docs/spec/types.md
+		default:
+			return fieldError(m, sf, "the json tag's option %q has no meaning here", opt)
+		}
+	}
+	switch {
+	case name == "-":
+		return fieldError(m, sf, "is excluded by its json tag but not by its %s tag: write `%s:\"-\"`", tagKey, tagKey)
+	case name == "":
+		f.Name = snake(sf.Name)
+		f.JSONName = lowerCamel(f.Name)
+	case protoreflect.Name(name).IsValid():
+		f.Name, f.JSONName = snake(name), name
+	default:
+		return fieldError(m, sf, "the json name %q is not an identifier of letters, digits and _", name)
+	}
+	return nil
+}
+
+func (b *builder) classify(m *Message, sf reflect.StructField, f *Field) (err error) {
+	t := sf.Type
+	switch {
+	case t.Kind() == reflect.Map:
+		switch f.MapKey = scalarKind(t.Key()); f.MapKey {
+		case Bool, Int32, Int64, Uint32, Uint64, String:
+		default:
+			return fieldError(m, sf, "a map's key must be a string, an integer or a bool, not %s", t.Key())
+		}
+		t = t.Elem()
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		f.Repeated = true
+		t = t.Elem()
+	case t.Kind() == reflect.Array:
+		return fieldError(m, sf, "arrays are not supported: use a slice")
+	case t.Kind() == reflect.Pointer && scalarKind(t.Elem()) != Invalid:
+		f.Optional = true
+		t = t.Elem()
+	}
+	f.Type = t
+	f.Kind = scalarKind(t)
+	f.Text = f.Kind == String && isText(t)
+	if f.Text && f.MapKey != Invalid {
+		f.Text = true
+	}
+	if f.Kind != Invalid {
+		return nil
+	}
+	st := t
+	if st.Kind() == reflect.Pointer {
+		st = st.Elem()
+	}
+	switch {
+	case t == anyType || st == documentType:
+		f.Kind = Any
+	case t.Kind() == reflect.Pointer && t.Implements(protoMessageType):
+		f.Kind = Proto
+	case st.Kind() == reflect.Struct:
+		f.Kind = Struct
+	default:
+		return fieldError(m, sf, "the type %s has no wire form: see docs/spec/types.md", sf.Type)
+	}
+	if f.Kind == Struct || f.Kind == Proto {
+		f.Message, err = b.message(st)
+	}
+	return err
+}
+
+// scalarKind returns the kind of a type that is no message, list or map, and
+// else Invalid.
+func scalarKind(t reflect.Type) Kind {
+	switch {
+	case t == timeType:
+		return Time
+	case t == durationType:
+		return Duration
+	case t == documentType:
+		return Invalid
+	case isText(t):
+		return String
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return Bool
+	case reflect.Int8, reflect.Int16, reflect.Int32:
+		return Int32
+	case reflect.Int, reflect.Int64:
+		return Int64
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return Uint32
+	case reflect.Uint, reflect.Uint64:
+		return Uint64
+	case reflect.Float32:
+		return Float32
+	case reflect.Float64:
+		return Float64
+	case reflect.String:
+		return String
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return Bytes
+		}
+	}
+	return Invalid
+}
+
+// isText reports whether t is written as text: it is no message and has both
+// halves of encoding's text interfaces.
+func isText(t reflect.Type) bool {
+	return t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && t != timeType &&
+		t.Implements(textMarshalerType) && reflect.PointerTo(t).Implements(textUnmarshalerType)
+}
+
+// defaultName is the last element of the package path and the type's name.
+func defaultName(t reflect.Type) protoreflect.FullName {
+	pkg := t.PkgPath()
+	pkg = pkg[strings.LastIndexByte(pkg, '/')+1:]
+	clean := func(s string) string {
+		s = strings.Map(func(r rune) rune {
+			if r == '_' || r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+				return r
+			}
+			return '_' // generic types: Page[int] is Page_int_
+		}, s)
+		if s == "" || s[0] >= '0' && s[0] <= '9' {
+			s = "_" + s
+		}
+		return s
+	}
+	return protoreflect.FullName(clean(pkg) + "." + clean(t.Name()))
+}
+
+// snake turns PageSize, pageSize and HTTPPort into page_size and http_port.
+func snake(s string) string {
+	var b strings.Builder
+	rs := []rune(s)
+	for i, r := range rs {
+		if unicode.IsUpper(r) && i > 0 && rs[i-1] != '_' &&
+			(!unicode.IsUpper(rs[i-1]) || i+1 < len(rs) && unicode.IsLower(rs[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// lowerCamel is protobuf's rule for json_name: page_size is pageSize.
+func lowerCamel(s string) string {
+	var b strings.Builder
+	up := false
+	for _, r := range s {
+		switch {
+		case r == '_':
+			up = true
+		case up:
+			b.WriteRune(unicode.ToUpper(r))
+			up = false
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func fieldError(m *Message, sf reflect.StructField, format string, args ...any) error {
+	return fmt.Errorf("schema: %s.%s: "+format, append([]any{m.Type, sf.Name}, args...)...)
+}

@@ -1,0 +1,177 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+)
+
+// Outgoing is one unary call as a wire must send it, and takes what came back.
+type Outgoing struct {
+	// Path is "/arith.Arith/Sum"; Method its description, nil if unknown.
+	Path   string
+	Method *everywire.Method
+	// Metadata to send: the context's and that of per-call credentials.
+	Metadata metadata.MD
+	// WantMeta is set if the caller asked for headers or trailers.
+	WantMeta bool
+	// OneWay is set for calls without a reply.
+	OneWay bool
+	// WaitForReady is set if the call shall wait for a server instead of
+	// failing when none can be reached; see [Outgoing.Reach].
+	WaitForReady bool
+
+	// What the wire sets: the headers and trailers that came, and the peer.
+	Header, Trailer metadata.MD
+	Peer            *peer.Peer
+
+	args, reply      any
+	maxSend, maxRecv int
+	stats            *clientStats
+}
+
+// Invoke runs one unary call as every wire owes it. roundTrip encodes args,
+// sends them, waits and decodes into reply; it calls [Outgoing.Sent] and
+// [Outgoing.Received] for limits and stats. An error that is no status becomes
+// that of ctx if it has ended, else Unavailable.
+func (c *ClientConfig) Invoke(ctx context.Context, path string, args, reply any, opts []grpc.CallOption,
+	roundTrip func(ctx context.Context, call *Outgoing) error,
+) (err error) {
+	call := &Outgoing{
+		Path: path, Method: c.Method(path), args: args, reply: reply,
+		maxSend: c.Limits.MaxMessage, maxRecv: c.Limits.MaxMessage,
+	}
+	o, err := readCallOptions(opts, call)
+	defer func() {
+		for _, f := range o.onFinish {
+			f(err)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	md, _ := metadata.FromOutgoingContext(ctx)
+	if err := c.authorize(ctx, call, o.creds, md); err != nil {
+		return err
+	}
+	if n := SizeOf(call.Metadata); n > c.Limits.MaxMetadata {
+		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.Limits.MaxMetadata)
+	}
+	if call.stats = c.beginStats(ctx, call); call.stats != nil {
+		ctx = call.stats.ctx
+	}
+	err = clientError(ctx, roundTrip(ctx, call))
+	call.stats.end(call, err)
+	o.deliver(call)
+	return err
+}
+
+// authorize validates the metadata and adds that of per-call credentials.
+func (c *ClientConfig) authorize(ctx context.Context, call *Outgoing, creds credentials.PerRPCCredentials, md metadata.MD) error {
+	if err := ValidateMetadata(md); err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	call.Metadata = md
+	if creds == nil {
+		return nil
+	}
+	if creds.RequireTransportSecurity() && c.TLS == nil {
+		return status.Error(codes.Unauthenticated, "the credentials of this call may only be sent over TLS")
+	}
+	extra, err := creds.GetRequestMetadata(ctx, c.Target)
+	if err != nil {
+		if _, ok := status.FromError(err); ok {
+			return err
+		}
+		return status.Errorf(codes.Unauthenticated, "per-RPC credentials failed: %v", err)
+	}
+	if len(extra) > 0 {
+		call.Metadata = metadata.Join(md, metadata.New(extra))
+		return nil
+	}
+	return nil
+}
+
+// Sent is called with the length of the encoded request before it is written.
+func (call *Outgoing) Sent(n int) error {
+	if n > call.maxSend {
+		return tooLarge("trying to send", n, call.maxSend)
+	}
+	call.stats.sent(call.args, n)
+	return nil
+}
+
+// CheckReceived is called with the length of the reply before it is decoded.
+func (call *Outgoing) CheckReceived(n int) error {
+	if n > call.maxRecv {
+		return tooLarge("received", n, call.maxRecv)
+	}
+	return nil
+}
+
+// MaxReceive is the largest reply in bytes that the call may take.
+func (call *Outgoing) MaxReceive() int { return call.maxRecv }
+
+// Received is called with the length of the reply after it was decoded.
+func (call *Outgoing) Received(n int) { call.stats.received(call.reply, n) }
+
+// Reach runs try, which may fail with a *[DialError] when nothing was sent.
+// A call that waits for ready tries again, with back-off, until ctx ends;
+// others fail at once.
+func (call *Outgoing) Reach(ctx context.Context, try func() error) error {
+	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+		err := try()
+		var unreachable *DialError
+		if !call.WaitForReady || !errors.As(err, &unreachable) {
+			return err
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return status.Errorf(status.FromContextError(ctx.Err()).Code(), "%v while waiting for a server: %v", ctx.Err(), err)
+		}
+	}
+}
+
+func clientError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil && !isServerStatus(err) {
+		return status.FromContextError(ctxErr).Err()
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Err()
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Unavailable, err.Error())
+}
+
+// isServerStatus tells an answer from a failure of the connection, which ctx's
+// end may have caused.
+func isServerStatus(err error) bool {
+	_, ok := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // the outermost error, by intent
+	var unreachable *DialError
+	return ok && !errors.As(err, &unreachable)
+}
+
+// NoStreams is the answer of wires that carry no streams yet.
+func NoStreams(wire string) error {
+	return status.Errorf(codes.Unimplemented, "the wire %s carries no streams", wire)
+}

@@ -1,0 +1,155 @@
+// Package rpc is what the wires share around one call: the configuration of
+// servers and connections, the context that a handler gets, call options,
+// stats.Handler events, errors. A wire package adds framing and envelope.
+//
+// It does not concern the gRPC wire beyond the configuration: there grpc-go
+// does all this itself and is the model that package wiretest holds the others
+// to.
+package rpc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+)
+
+// Options are the options of a target, checked against the table of package
+// wire: a wire reads only names that the table lists for it.
+type Options map[string]string
+
+// ServerConfig is what a wire's server is made from.
+type ServerConfig struct {
+	Registry *everywire.Registry
+	Limits   everywire.Limits // with defaults
+	Stats    []stats.Handler
+	Logger   *slog.Logger
+	// TLS is nil for cleartext. The wire wraps its listener and sets ALPN.
+	TLS     *tls.Config
+	Path    string // of the target, "" if none
+	Options Options
+}
+
+// ClientConfig is what a wire's connection is made from.
+type ClientConfig struct {
+	Target string           // as the user wrote it, for messages
+	Limits everywire.Limits // with defaults
+	Stats  []stats.Handler
+	// Methods describes methods that the client knows, for wires whose requests
+	// depend on it (REST routes, short JSON-RPC names). It may be nil.
+	Methods *everywire.Registry
+	// DialAddr opens a cleartext connection to one of Addrs.
+	DialAddr func(ctx context.Context, addr string) (net.Conn, error)
+	Addrs    []string
+	// TLS is nil for cleartext.
+	TLS       *tls.Config
+	Path      string
+	Options   Options
+	UserAgent string
+}
+
+// Method returns the description of a method, or nil if the client was not
+// given one.
+func (c *ClientConfig) Method(path string) *everywire.Method {
+	if c.Methods == nil {
+		return nil
+	}
+	m, _ := c.Methods.Lookup(path)
+	return m
+}
+
+// Dial opens a connection to the first address that answers, with the TLS
+// handshake done if the target asks for it. A failure is a *[DialError].
+func (c *ClientConfig) Dial(ctx context.Context, alpn ...string) (net.Conn, error) {
+	var errs []error
+	for _, addr := range c.Addrs {
+		conn, err := c.DialAddr(ctx, addr)
+		if err == nil && c.TLS != nil {
+			conn, err = c.handshake(ctx, conn, alpn)
+		}
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, &DialError{Target: c.Target, Err: errors.Join(errs...)}
+}
+
+func (c *ClientConfig) handshake(ctx context.Context, raw net.Conn, alpn []string) (net.Conn, error) {
+	cfg := c.TLS.Clone()
+	cfg.NextProtos = alpn
+	conn := tls.Client(raw, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close() // the handshake's error is the one to tell
+		return nil, err
+	}
+	return conn, nil
+}
+
+// A DialError says that no connection could be made, so nothing was sent.
+type DialError struct {
+	Target string
+	Err    error
+}
+
+func (e *DialError) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.Target, e.Err) }
+func (e *DialError) Unwrap() error { return e.Err }
+
+// GRPCStatus makes the error Unavailable to the status package.
+func (e *DialError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
+
+// PeerOf describes the other end of a connection, with its TLS state.
+func PeerOf(conn net.Conn) *peer.Peer {
+	p := &peer.Peer{Addr: conn.RemoteAddr(), LocalAddr: conn.LocalAddr(), AuthInfo: insecureInfo{}}
+	if tc, ok := conn.(*tls.Conn); ok {
+		p.AuthInfo = TLSInfo(tc.ConnectionState())
+	}
+	return p
+}
+
+// TLSInfo is the AuthInfo that grpc-go gives for a TLS connection.
+func TLSInfo(state tls.ConnectionState) credentials.AuthInfo {
+	return credentials.TLSInfo{
+		State:          state,
+		CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
+	}
+}
+
+// insecureInfo is the AuthInfo of a cleartext connection.
+type insecureInfo struct{}
+
+func (insecureInfo) AuthType() string { return "insecure" }
+
+// GetCommonAuthInfo is how credentials.CheckSecurityLevel reads the level.
+func (insecureInfo) GetCommonAuthInfo() credentials.CommonAuthInfo {
+	return credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}
+}
+
+// A Server serves one wire on listeners. Each wire package has a constructor
+// func(*ServerConfig) (Server, error).
+type Server interface {
+	// Serve accepts connections until Shutdown; it then returns nil.
+	Serve(lis net.Listener) error
+	// Shutdown stops accepting, lets the calls in flight finish until ctx ends,
+	// then closes what is left. It returns ctx's error if that was needed.
+	Shutdown(ctx context.Context) error
+}
+
+// A Conn is a client's connection. Each wire package has a constructor
+// func(*ClientConfig) (Conn, error); it does not wait for the network.
+type Conn interface {
+	grpc.ClientConnInterface
+	io.Closer
+}

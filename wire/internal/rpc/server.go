@@ -1,0 +1,132 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+)
+
+// Incoming is one unary call as a wire read it.
+type Incoming struct {
+	Method *everywire.Method
+	// Metadata as the client sent it: lower-case keys, binary values decoded.
+	Metadata metadata.MD
+	Peer     *peer.Peer
+	// Timeout is the client's, counted from now; 0 if it sent none. A negative
+	// timeout has passed already.
+	Timeout time.Duration
+	// Size is the length of the request message in bytes, for stats.
+	Size int
+	// Decode decodes the request into v. Its error becomes InvalidArgument,
+	// unless it is a status already.
+	Decode func(v any) error
+	// Encode encodes the reply and keeps it; it returns its length in bytes.
+	Encode func(v any) (int, error)
+}
+
+// Outcome is how a call ended. Header and Trailer are what the handler set.
+type Outcome struct {
+	Status  *status.Status // never nil; OK if Encode has the reply
+	Header  metadata.MD
+	Trailer metadata.MD
+}
+
+// Lookup finds a method by its path; the error is Unimplemented, worded as
+// grpc-go words it.
+func (c *ServerConfig) Lookup(path string) (*everywire.Method, error) {
+	if m, ok := c.Registry.Lookup(path); ok {
+		return m, nil
+	}
+	service, method, err := everywire.SplitMethod(path)
+	if err != nil {
+		return nil, status.Errorf(codes.Unimplemented, "malformed method name: %q", path)
+	}
+	if _, ok := c.Registry.GetServiceInfo()[service]; !ok {
+		return nil, status.Errorf(codes.Unimplemented, "unknown service %v", service)
+	}
+	return nil, status.Errorf(codes.Unimplemented, "unknown method %v for service %v", method, service)
+}
+
+// Unary runs one unary call as every wire owes it: deadline, metadata, peer,
+// transport stream, stats, interceptors, panics, limits. It returns when the
+// handler has.
+func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
+	if in.Timeout != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, in.Timeout)
+		defer cancel()
+	}
+	ctx = metadata.NewIncomingContext(ctx, in.Metadata)
+	ctx = peer.NewContext(ctx, in.Peer)
+	stream := &transportStream{method: in.Method.Path()}
+	ctx = grpc.NewContextWithServerTransportStream(ctx, stream)
+	st := c.beginStats(ctx, in)
+	if st != nil {
+		ctx = st.ctx
+	}
+
+	err := c.run(ctx, in, st)
+	header, trailer := stream.finish()
+	out := &Outcome{Status: StatusOf(err), Header: header, Trailer: trailer}
+	st.end(out, err)
+	return out
+}
+
+func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) error {
+	if n := SizeOf(in.Metadata); n > c.Limits.MaxMetadata {
+		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.Limits.MaxMetadata)
+	}
+	if in.Size > c.Limits.MaxMessage {
+		return tooLarge("received", in.Size, c.Limits.MaxMessage)
+	}
+	reply, err := in.Method.Unary(ctx, func(v any) error {
+		if err := in.Decode(v); err != nil {
+			if _, ok := status.FromError(err); ok {
+				return err
+			}
+			return status.Errorf(codes.InvalidArgument, "request of %s: %v", in.Method.FullName(), err)
+		}
+		st.received(v)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	n, err := in.Encode(reply)
+	if err != nil {
+		return status.Errorf(codes.Internal, "reply of %s: %v", in.Method.FullName(), err)
+	}
+	if n > c.Limits.MaxMessage {
+		return tooLarge("trying to send", n, c.Limits.MaxMessage)
+	}
+	st.sent(reply, n)
+	return nil
+}
+
+// tooLarge is worded as grpc-go words it.
+func tooLarge(verb string, n, limit int) error {
+	return status.Errorf(codes.ResourceExhausted, "%s message larger than max (%d vs. %d)", verb, n, limit)
+}
+
+// StatusOf is the status of an error that a handler or a wire returned: its
+// own, or that of a context error, or Unknown. nil is OK.
+func StatusOf(err error) *status.Status {
+	if err == nil {
+		return status.New(codes.OK, "")
+	}
+	if s, ok := status.FromError(err); ok {
+		return s
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return status.FromContextError(err)
+	}
+	return status.New(codes.Unknown, err.Error())
+}
