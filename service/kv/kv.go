@@ -1,0 +1,222 @@
+// Package kv is a key-value store in memory with the interface of the "gRPC +
+// JSON" article: Create, Retrieve, Update, Delete on keys and values of bytes.
+package kv
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+)
+
+// The methods' full names.
+const (
+	Create   = "io.grpc.KeyValueService/Create"
+	Retrieve = "io.grpc.KeyValueService/Retrieve"
+	Update   = "io.grpc.KeyValueService/Update"
+	Delete   = "io.grpc.KeyValueService/Delete"
+)
+
+// CreateRequest asks for a new key.
+type CreateRequest struct {
+	_     struct{} `wire:"name=io.grpc.CreateRequest"`
+	Key   []byte   `wire:"1"`
+	Value []byte   `wire:"2"`
+}
+
+// CreateResponse says that the key is there.
+type CreateResponse struct {
+	_ struct{} `wire:"name=io.grpc.CreateResponse"`
+}
+
+// RetrieveRequest asks for a key's value.
+type RetrieveRequest struct {
+	_   struct{} `wire:"name=io.grpc.RetrieveRequest"`
+	Key []byte   `wire:"1"`
+}
+
+// RetrieveResponse is the value.
+type RetrieveResponse struct {
+	_     struct{} `wire:"name=io.grpc.RetrieveResponse"`
+	Value []byte   `wire:"1"`
+}
+
+// UpdateRequest asks for a new value of a key that is there.
+type UpdateRequest struct {
+	_     struct{} `wire:"name=io.grpc.UpdateRequest"`
+	Key   []byte   `wire:"1"`
+	Value []byte   `wire:"2"`
+}
+
+// UpdateResponse says that the value is stored.
+type UpdateResponse struct {
+	_ struct{} `wire:"name=io.grpc.UpdateResponse"`
+}
+
+// DeleteRequest asks that a key be gone.
+type DeleteRequest struct {
+	_   struct{} `wire:"name=io.grpc.DeleteRequest"`
+	Key []byte   `wire:"1"`
+}
+
+// DeleteResponse says that it is.
+type DeleteResponse struct {
+	_ struct{} `wire:"name=io.grpc.DeleteResponse"`
+}
+
+// Options set up a store.
+type Options struct {
+	// ReadDelay and WriteDelay imitate a slow disk; the article's are 10 ms and
+	// 50 ms. Zero, the default, is no delay.
+	ReadDelay, WriteDelay time.Duration
+	// MaxBytes bounds the keys and values held together; beyond it Create and
+	// Update are ResourceExhausted. Default 256 MiB.
+	MaxBytes int
+}
+
+const defaultMaxBytes = 256 << 20
+
+// A Store holds keys and values in memory. It is safe for concurrent use.
+type Store struct {
+	opts Options
+
+	mu    sync.RWMutex
+	items map[string][]byte
+	bytes int
+}
+
+// New returns an empty store.
+func New(opts Options) *Store {
+	if opts.MaxBytes == 0 {
+		opts.MaxBytes = defaultMaxBytes
+	}
+	return &Store{opts: opts, items: map[string][]byte{}}
+}
+
+// Register adds the store's methods to reg.
+func (s *Store) Register(reg *everywire.Registry) {
+	everywire.Handle(reg, Create, s.create,
+		everywire.WithRoute("POST", "/kv", "*"))
+	everywire.Handle(reg, Retrieve, s.retrieve,
+		everywire.WithIdempotency(everywire.NoSideEffects),
+		everywire.WithRoute("GET", "/kv/{key}", ""))
+	everywire.Handle(reg, Update, s.update,
+		everywire.WithIdempotency(everywire.Idempotent),
+		everywire.WithRoute("PUT", "/kv/{key}", "*"))
+	everywire.Handle(reg, Delete, s.delete,
+		everywire.WithIdempotency(everywire.Idempotent),
+		everywire.WithRoute("DELETE", "/kv/{key}", ""))
+}
+
+func (s *Store) create(ctx context.Context, in *CreateRequest) (*CreateResponse, error) {
+	if err := s.write(ctx, in.Key, in.Value, false); err != nil {
+		return nil, err
+	}
+	return &CreateResponse{}, nil
+}
+
+func (s *Store) update(ctx context.Context, in *UpdateRequest) (*UpdateResponse, error) {
+	if err := s.write(ctx, in.Key, in.Value, true); err != nil {
+		return nil, err
+	}
+	return &UpdateResponse{}, nil
+}
+
+// write stores a value; whether the key must exist already tells Update from
+// Create.
+func (s *Store) write(ctx context.Context, key, value []byte, mustExist bool) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if err := wait(ctx, s.opts.WriteDelay); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, exists := s.items[string(key)]
+	switch {
+	case mustExist && !exists:
+		return notFound(key)
+	case !mustExist && exists:
+		return status.Errorf(codes.AlreadyExists, "key %q exists", short(key))
+	}
+	size := s.bytes + len(value) - len(old)
+	if !exists {
+		size += len(key)
+	}
+	if size > s.opts.MaxBytes {
+		return status.Errorf(codes.ResourceExhausted, "the store is full: it holds %d bytes of at most %d", s.bytes, s.opts.MaxBytes)
+	}
+	s.bytes = size
+	// The codec may hand out a part of a larger buffer: keep a copy of our own.
+	s.items[string(key)] = bytes.Clone(value)
+	return nil
+}
+
+func (s *Store) retrieve(ctx context.Context, in *RetrieveRequest) (*RetrieveResponse, error) {
+	if err := checkKey(in.Key); err != nil {
+		return nil, err
+	}
+	if err := wait(ctx, s.opts.ReadDelay); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	value, ok := s.items[string(in.Key)]
+	if !ok {
+		return nil, notFound(in.Key)
+	}
+	// Values are replaced, never changed, so the reply may share this one.
+	return &RetrieveResponse{Value: value}, nil
+}
+
+// delete succeeds whether or not the key was there.
+func (s *Store) delete(ctx context.Context, in *DeleteRequest) (*DeleteResponse, error) {
+	if err := checkKey(in.Key); err != nil {
+		return nil, err
+	}
+	if err := wait(ctx, s.opts.WriteDelay); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value, ok := s.items[string(in.Key)]; ok {
+		s.bytes -= len(in.Key) + len(value)
+		delete(s.items, string(in.Key))
+	}
+	return &DeleteResponse{}, nil
+}
+
+func checkKey(key []byte) error {
+	if len(key) == 0 {
+		return status.Error(codes.InvalidArgument, "key: is empty")
+	}
+	return nil
+}
+
+func notFound(key []byte) error {
+	return status.Errorf(codes.NotFound, "key %q does not exist", short(key))
+}
+
+// short keeps messages readable when a key is long.
+func short(key []byte) []byte { return key[:min(len(key), 64)] }
+
+// wait waits for d, or fails as ctx does.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
