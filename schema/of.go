@@ -246,6 +246,10 @@ func (b *builder) classify(m *Message, sf reflect.StructField, f *Field) (err er
 		st = st.Elem()
 	}
 	switch {
+	case st == timeType:
+		return fieldError(m, sf, "pointers to time.Time are for single fields only: use time.Time in lists and maps")
+	case t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(protoMessageType):
+		return fieldError(m, sf, "a generated message is held by a pointer: use *%s", t)
 	case t == anyType || st == documentType:
 		f.Kind = Any
 	case t.Kind() == reflect.Pointer && t.Implements(protoMessageType):
