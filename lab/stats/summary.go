@@ -1,0 +1,252 @@
+package stats
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/record"
+)
+
+// A Summary is all that can be said about a run.
+type Summary struct {
+	Loads []Load // in the plan's order
+}
+
+// A Load is what one number of callers gave.
+type Load struct {
+	Callers int
+	Arms    []Arm // in the plan's order
+	// Parts take the ratios of wire arms apart, where references allow.
+	Parts []Part
+	// Compared is the size of the family that Holm's correction is over, and
+	// Needed the least number of blocks with which any of it can be called
+	// different.
+	Compared, Needed int
+	// MaxBlocks is the largest number of blocks that any compared arm has.
+	MaxBlocks int
+	// Floor is the second run of the baseline against the first, nil if the
+	// plan has none.
+	Floor *Floor
+}
+
+// Arm returns the arm with the given name, or nil.
+func (l *Load) Arm(name string) *Arm {
+	if i := slices.IndexFunc(l.Arms, func(a Arm) bool { return a.Name == name }); i >= 0 {
+		return &l.Arms[i]
+	}
+	return nil
+}
+
+// A Floor is the noise that two runs of the same arm show.
+type Floor struct {
+	Arm   string
+	Ratio Ratio
+	// Moved is set if the sign test alone, without correction, says that the
+	// two runs differ by more than the band: something other than the arm moved
+	// the numbers.
+	Moved bool
+}
+
+// An Arm is one arm under one load. A figure that cannot be known is NaN.
+type Arm struct {
+	plan.Arm
+	Baseline bool
+
+	// Trials is how many trials the record holds, Void how many of them do not
+	// count, and Voids how many for which reason. All that follows is of those
+	// that count.
+	Trials, Void int
+	Voids        map[string]int
+
+	// Rates are the correct replies per second of each block, Rate their median.
+	Rates []Block
+	Rate  float64
+	// Ratio is Rate over the baseline's; empty for the baseline itself.
+	Ratio Ratio
+	// Test is nil for arms that are not compared.
+	Test *Test
+
+	Calls    int64 // correct replies
+	Latency  record.Hist
+	Censored int64 // calls still open when their trial ended
+	// Errors counts what was not a correct reply by kind; FirstError is the text
+	// of the first.
+	Errors     map[string]int64
+	ErrorCount int64
+	FirstError string
+
+	// ServerCPU and ClientCPU are CPU seconds per call.
+	ServerCPU, ClientCPU float64
+	// ServerCores and ClientCores are how many cores each end kept busy.
+	ServerCores, ClientCores float64
+	PerCall                  PerCall
+}
+
+// PerCall is what crossed the client's sockets, divided by the calls. Out is
+// towards the server. Payload is that of TCP; Wire adds IP and TCP headers.
+type PerCall struct {
+	PayloadOut, PayloadIn float64
+	WireOut, WireIn       float64
+	PacketsOut, PacketsIn float64
+	Conns                 float64
+}
+
+// Summarize computes everything from the record.
+func Summarize(run *record.Run) *Summary {
+	s := &Summary{}
+	for _, callers := range run.Header.Plan.Callers {
+		s.Loads = append(s.Loads, summarizeLoad(run, callers))
+	}
+	return s
+}
+
+func summarizeLoad(run *record.Run, callers int) Load {
+	p := &run.Header.Plan
+	l := Load{Callers: callers}
+	for _, a := range p.Arms {
+		var trials []*record.Trial
+		for i := range run.Trials {
+			if t := &run.Trials[i]; t.Arm == a.Name && t.Callers == callers {
+				trials = append(trials, t)
+			}
+		}
+		l.Arms = append(l.Arms, summarizeArm(a, trials))
+	}
+	if base := l.Arm(p.Baseline); base != nil {
+		base.Baseline = true
+		l.compare(base)
+		l.parts(base)
+	}
+	return l
+}
+
+func summarizeArm(a plan.Arm, trials []*record.Trial) Arm {
+	arm := Arm{Arm: a, Trials: len(trials), Voids: map[string]int{}, Errors: map[string]int64{}}
+	var seconds, server, client float64
+	var net netSums
+	for _, t := range trials {
+		if t.Void != "" {
+			arm.Void++
+			arm.Voids[t.Void]++
+			continue
+		}
+		arm.Rates = append(arm.Rates, Block{t.Block, float64(t.Calls) / t.Seconds})
+		arm.Calls += t.Calls
+		arm.Censored += t.Censored
+		arm.Latency.Merge(&t.Latency)
+		for kind, n := range t.Errors {
+			arm.Errors[kind] += n
+			arm.ErrorCount += n
+		}
+		if arm.FirstError == "" {
+			arm.FirstError = t.FirstError
+		}
+		seconds += t.Seconds
+		server += t.ServerCPU
+		client += t.ClientCPU
+		net.add(t)
+	}
+	slices.SortFunc(arm.Rates, func(a, b Block) int { return a.Block - b.Block })
+	arm.Rate = Median(values(arm.Rates))
+	arm.ServerCPU, arm.ClientCPU = over(server, arm.Calls), over(client, arm.Calls)
+	arm.ServerCores, arm.ClientCores = math.NaN(), math.NaN()
+	if seconds > 0 {
+		arm.ServerCores, arm.ClientCores = server/seconds, client/seconds
+	}
+	arm.PerCall = net.perCall()
+	return arm
+}
+
+// compare fills in the ratios to the baseline and what may be called
+// different.
+func (l *Load) compare(base *Arm) {
+	var family []*Test
+	for i := range l.Arms {
+		a := &l.Arms[i]
+		if a.Baseline {
+			continue
+		}
+		a.Ratio = paired(a.Rates, base.Rates)
+		if a.Again {
+			alone := signTest(a.Ratio.Values())
+			l.Floor = &Floor{Arm: a.Name, Ratio: a.Ratio, Moved: alone.P <= Alpha}
+			continue
+		}
+		if a.Kind == plan.Ping {
+			continue
+		}
+		t := signTest(a.Ratio.Values())
+		if a.Calls == 0 {
+			// An arm that never replied has failed; it has no speed to compare.
+			t.P = 1
+		}
+		a.Test = &t
+		family = append(family, a.Test)
+		l.MaxBlocks = max(l.MaxBlocks, len(a.Ratio.Blocks))
+	}
+	p := make([]float64, len(family))
+	for i, t := range family {
+		p[i] = t.P
+	}
+	for i, adjusted := range holm(p) {
+		family[i].Adjusted = adjusted
+		family[i].Different = adjusted <= Alpha
+	}
+	l.Compared, l.Needed = len(family), BlocksNeeded(len(family))
+}
+
+// parts pairs each wire arm with the reference beside it.
+func (l *Load) parts(base *Arm) {
+	var baseRef *Arm
+	for i := range l.Arms {
+		if a := &l.Arms[i]; a.Kind == plan.Reference && a.Beside == base.Name && baseRef == nil {
+			baseRef = a
+		}
+	}
+	for i := range l.Arms {
+		ref := &l.Arms[i]
+		if ref.Kind != plan.Reference || ref.Beside == "" {
+			continue
+		}
+		arm := l.Arm(ref.Beside)
+		if arm == nil {
+			continue
+		}
+		part := Part{Arm: arm.Name, Reference: ref.Name, Baseline: base.Name, Ours: paired(arm.Rates, ref.Rates)}
+		part.Wire, part.BaseOurs, part.Implementation = newRatio(nil), newRatio(nil), newRatio(nil)
+		if baseRef != nil {
+			part.BaseReference = baseRef.Name
+			part.Wire = paired(ref.Rates, baseRef.Rates)
+			part.BaseOurs = paired(base.Rates, baseRef.Rates)
+			part.Implementation = paired(part.Ours.Blocks, part.BaseOurs.Blocks)
+		}
+		l.Parts = append(l.Parts, part)
+	}
+}
+
+// Kinds are the kinds of the arm's errors, most frequent first.
+func (a *Arm) Kinds() []string {
+	return slices.SortedFunc(maps.Keys(a.Errors), func(x, y string) int {
+		if a.Errors[x] != a.Errors[y] {
+			return int(min(1, max(-1, a.Errors[y]-a.Errors[x])))
+		}
+		if x < y {
+			return -1
+		}
+		return 1
+	})
+}
+
+func values(blocks []Block) []float64 {
+	return Ratio{Blocks: blocks}.Values()
+}
+
+// over divides by a number of calls; NaN if there were none.
+func over(sum float64, calls int64) float64 {
+	if calls == 0 {
+		return math.NaN()
+	}
+	return sum / float64(calls)
+}
