@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
+	"github.com/everywire/everywire"
+)
+
+// config is what options set; each end reads what concerns it.
+type config struct {
+	limits  everywire.Limits
+	stats   []stats.Handler
+	tls     *tls.Config
+	logger  *slog.Logger
+	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	listen  func(ctx context.Context, network, addr string) (net.Listener, error)
+	methods *everywire.Registry
+	unary   []grpc.UnaryClientInterceptor
+	stream  []grpc.StreamClientInterceptor
+	drain   time.Duration
+}
+
+// A DialOption sets up a connection.
+type DialOption interface{ applyDial(*config) }
+
+// A ServeOption sets up a server.
+type ServeOption interface{ applyServe(*config) }
+
+// An Option sets up either end.
+type Option interface {
+	DialOption
+	ServeOption
+}
+
+type both func(*config)
+
+func (f both) applyDial(c *config)  { f(c) }
+func (f both) applyServe(c *config) { f(c) }
+
+type dialOnly func(*config)
+
+func (f dialOnly) applyDial(c *config) { f(c) }
+
+type serveOnly func(*config)
+
+func (f serveOnly) applyServe(c *config) { f(c) }
+
+// WithLimits sets limits; fields that are zero keep their defaults.
+func WithLimits(l everywire.Limits) Option {
+	return both(func(c *config) { c.limits = l })
+}
+
+// WithStatsHandler adds a stats.Handler, which is how OpenTelemetry's otelgrpc
+// hooks in. It gets the events of every call on every wire.
+func WithStatsHandler(h stats.Handler) Option {
+	return both(func(c *config) { c.stats = append(c.stats, h) })
+}
+
+// WithTLSConfig sets the TLS configuration of targets with +tls. The target's
+// own options (cert, key, ca, servername) are added to a copy of it.
+func WithTLSConfig(cfg *tls.Config) Option {
+	return both(func(c *config) { c.tls = cfg })
+}
+
+// WithLogger sets where a server logs why it closed a connection. The default
+// is slog.Default().
+func WithLogger(l *slog.Logger) ServeOption {
+	return serveOnly(func(c *config) { c.logger = l })
+}
+
+// WithListener sets how a server listens, in place of net.ListenConfig.Listen.
+func WithListener(listen func(ctx context.Context, network, addr string) (net.Listener, error)) ServeOption {
+	return serveOnly(func(c *config) { c.listen = listen })
+}
+
+// WithDrainTimeout bounds how long calls in flight may take to finish when the
+// context of [Serve] ends. The default is 10 s.
+func WithDrainTimeout(d time.Duration) ServeOption {
+	return serveOnly(func(c *config) { c.drain = d })
+}
+
+// WithDialer sets how sockets are opened, in place of net.Dialer.DialContext.
+// TLS, if any, runs on top of it.
+func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) DialOption {
+	return dialOnly(func(c *config) { c.dial = dial })
+}
+
+// WithMethods tells a connection what the methods of reg look like: their REST
+// routes and short JSON-RPC forms. Without it a connection uses the default
+// route and the full name, which every server of this module understands.
+func WithMethods(reg *everywire.Registry) DialOption {
+	return dialOnly(func(c *config) { c.methods = reg })
+}
+
+// WithUnaryInterceptor adds client interceptors; the first is outermost. They
+// work on every wire. Their *grpc.ClientConn answers Target; on wires other
+// than gRPC calls made through it fail.
+func WithUnaryInterceptor(ics ...grpc.UnaryClientInterceptor) DialOption {
+	return dialOnly(func(c *config) { c.unary = append(c.unary, ics...) })
+}
+
+// WithStreamInterceptor adds client interceptors for streams, as
+// [WithUnaryInterceptor] does for unary calls.
+func WithStreamInterceptor(ics ...grpc.StreamClientInterceptor) DialOption {
+	return dialOnly(func(c *config) { c.stream = append(c.stream, ics...) })
+}

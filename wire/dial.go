@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+const userAgent = "everywire"
+
+// A Conn is a connection to a target. It is a grpc.ClientConnInterface, so
+// generated clients take it, and safe for concurrent use. It connects when
+// first used, and again after a failure.
+type Conn struct {
+	target Target
+	conn   rpc.Conn
+	// standIn is what interceptors get as their *grpc.ClientConn; nil if there
+	// are none.
+	standIn *grpc.ClientConn
+	unary   grpc.UnaryInvoker
+	stream  grpc.Streamer
+}
+
+// Dial makes a connection to a target. It checks the target but does not wait
+// for the network: the first call does. The caller must Close it.
+func Dial(target string, opts ...DialOption) (*Conn, error) {
+	t, err := ParseTarget(target)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkOptions(dialSide); err != nil {
+		return nil, targetError(target, "%v", err)
+	}
+	var cfg config
+	for _, o := range opts {
+		o.applyDial(&cfg)
+	}
+	for i, addr := range t.Addrs {
+		// ":8080" is where a server listens; a client finds it on its own host.
+		if host, port, err := net.SplitHostPort(addr); err == nil && host == "" && t.Transport != "unix" {
+			t.Addrs[i] = net.JoinHostPort("localhost", port)
+		}
+	}
+	tlsConfig, err := t.tlsConfig(cfg.tls, dialSide)
+	if err != nil {
+		return nil, targetError(target, "%v", err)
+	}
+	rc := &rpc.ClientConfig{
+		Target:    target,
+		Limits:    cfg.limits.WithDefaults(),
+		Stats:     cfg.stats,
+		Methods:   cfg.methods,
+		DialAddr:  dialer(cfg.dial, t.network()),
+		Addrs:     t.Addrs,
+		TLS:       tlsConfig,
+		Path:      t.Path,
+		Options:   t.Options,
+		UserAgent: userAgent,
+	}
+	conn, err := makers[t.shape()].conn(rc)
+	if err != nil {
+		return nil, targetError(target, "%v", err)
+	}
+	c := &Conn{target: t, conn: conn}
+	if err := c.intercept(&cfg); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return c, nil
+}
+
+func (t *Target) network() string {
+	if t.Transport == "unix" {
+		return "unix"
+	}
+	return "tcp"
+}
+
+func dialer(dial func(ctx context.Context, network, addr string) (net.Conn, error), network string) func(context.Context, string) (net.Conn, error) {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, addr string) (net.Conn, error) { return dial(ctx, network, addr) }
+}
+
+// intercept puts the client interceptors around the wire's own methods.
+func (c *Conn) intercept(cfg *config) error {
+	c.unary = func(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+		return c.conn.Invoke(ctx, method, req, reply, opts...)
+	}
+	c.stream = func(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		return c.conn.NewStream(ctx, desc, method, opts...)
+	}
+	if len(cfg.unary) == 0 && len(cfg.stream) == 0 {
+		return nil
+	}
+	// grpc.NewClient stays idle, and does nothing, until it is asked to call.
+	standIn, err := grpc.NewClient("passthrough:///"+c.target.Addrs[0],
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			return nil, errors.New("an interceptor called through its *grpc.ClientConn, which on an everywire connection only names the target")
+		}))
+	if err != nil {
+		return err
+	}
+	c.standIn = standIn
+	for i := len(cfg.unary) - 1; i >= 0; i-- {
+		ic, next := cfg.unary[i], c.unary
+		c.unary = func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
+			return ic(ctx, method, req, reply, cc, next, opts...)
+		}
+	}
+	for i := len(cfg.stream) - 1; i >= 0; i-- {
+		ic, next := cfg.stream[i], c.stream
+		c.stream = func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			return ic(ctx, desc, cc, method, next, opts...)
+		}
+	}
+	return nil
+}
+
+// Target returns what the connection was dialled to.
+func (c *Conn) Target() Target { return c.target }
+
+// Invoke makes a unary call; everywire.Call and generated clients use it.
+func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return c.unary(ctx, method, args, reply, c.standIn, opts...)
+}
+
+// NewStream starts a stream; generated clients use it. Wires that carry no
+// streams answer Unimplemented.
+func (c *Conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return c.stream(ctx, desc, c.standIn, method, opts...)
+}
+
+// Close closes the connection. Calls in flight fail with Canceled.
+func (c *Conn) Close() error {
+	err := c.conn.Close()
+	if c.standIn != nil {
+		err = errors.Join(err, c.standIn.Close())
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// side says which end an option of a target is for.
+type side uint8
+
+const (
+	dialSide side = 1 << iota
+	serveSide
+	anySide = dialSide | serveSide
+)
+
+// An OptionDoc describes one option of a target.
+type OptionDoc struct {
+	// Name is the option's name in the target's query.
+	Name string
+	// Shapes are the wires, or wire+transport, that have it; "tls" stands for
+	// every target with TLS.
+	Shapes []string
+	// Values are the values allowed; none means any text. A flag has the one
+	// value "".
+	Values []string
+	// Doc is one line.
+	Doc string
+
+	side side
+}
+
+// options is the one table of what targets may say after the question mark.
+var options = []OptionDoc{
+	{"codec", []string{"grpc"}, []string{"protobuf", "json", "msgpack"}, "how messages are encoded (default protobuf); a server takes all", dialSide},
+	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "how calls are spread over several addresses (default pick_first)", dialSide},
+	{"reconnect", []string{"rest", "jsonrpc+http"}, []string{""}, "a new connection for every call", dialSide},
+	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line"}, "how messages are told apart (default line)", anySide},
+	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"on", "off"}, "tell the server when a call is given up (default on)", dialSide},
+	{"meta", []string{"msgpackrpc"}, []string{"on", "off"}, "send metadata, deadlines and cancellation (default off)", dialSide},
+	{"cert", []string{"tls"}, nil, "a PEM file with this end's certificate", anySide},
+	{"key", []string{"tls"}, nil, "a PEM file with the certificate's private key", anySide},
+	{"ca", []string{"tls"}, nil, "a PEM file with the authorities that the other end's certificate must come from", anySide},
+	{"servername", []string{"tls"}, nil, "the name that the server's certificate must have (default the host)", dialSide},
+}
+
+// TargetOptions describes every option that a target may have.
+func TargetOptions() []OptionDoc { return slices.Clone(options) }
+
+func (o *OptionDoc) fits(t *Target) bool {
+	return slices.ContainsFunc(o.Shapes, func(s string) bool {
+		return s == t.Wire || s == t.Wire+"+"+t.Transport || s == "tls" && t.TLS
+	})
+}
+
+// checkOptions checks names and values for one end; the error lists what is
+// known.
+func (t *Target) checkOptions(at side) error {
+	for name, value := range t.Options {
+		i := slices.IndexFunc(options, func(o OptionDoc) bool { return o.Name == name && o.fits(t) })
+		if i < 0 {
+			return fmt.Errorf("%s has no option %q: %s", shapeName(t), name, t.known(at))
+		}
+		o := &options[i]
+		if o.side&at == 0 {
+			return fmt.Errorf("the option %q is for the %s, not the %s", name, endOf(o.side), endOf(at))
+		}
+		if o.Values != nil && !slices.Contains(o.Values, value) {
+			if o.Values[0] == "" {
+				return fmt.Errorf("the option %q takes no value", name)
+			}
+			return fmt.Errorf("the option %q cannot be %q: it is one of %s", name, value, strings.Join(o.Values, ", "))
+		}
+	}
+	return nil
+}
+
+func (t *Target) known(at side) string {
+	var names []string
+	for _, o := range options {
+		if o.side&at != 0 && o.fits(t) {
+			names = append(names, o.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "it has none"
+	}
+	return "it has " + strings.Join(names, ", ")
+}
+
+func shapeName(t *Target) string {
+	bare := Target{Wire: t.Wire, Transport: t.Transport, TLS: t.TLS}
+	return bare.String()
+}
+
+func endOf(s side) string {
+	if s == dialSide {
+		return "client"
+	}
+	return "server"
+}

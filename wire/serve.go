@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+const defaultDrain = 10 * time.Second
+
+// A Server serves one registry on any number of targets.
+type Server struct {
+	targets []Target
+	servers []rpc.Server
+
+	wg   sync.WaitGroup // one for each server's Serve
+	once sync.Once      // guards the one shutdown
+	done chan struct{}
+	err  error // set before done is closed
+
+	mu       sync.Mutex
+	stop     func() bool // takes back the hook on Serve's context
+	serveErr error
+}
+
+// Serve binds every target, or none and returns an error, and then serves reg
+// on all of them until ctx ends or Shutdown is called. When ctx ends, calls in
+// flight have the drain timeout to finish.
+func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts ...ServeOption) (*Server, error) {
+	cfg := config{drain: defaultDrain, logger: slog.Default()}
+	for _, o := range opts {
+		o.applyServe(&cfg)
+	}
+	if cfg.listen == nil {
+		cfg.listen = new(net.ListenConfig).Listen
+	}
+	if len(targets) == 0 {
+		return nil, errors.New("no targets to serve on: give one such as rest://:8080")
+	}
+	s := &Server{done: make(chan struct{})}
+	var listeners []net.Listener
+	for _, target := range targets {
+		lis, err := s.bind(ctx, reg, target, &cfg)
+		if err != nil {
+			for _, l := range listeners {
+				_ = l.Close() // nobody has connected; the error to tell is err
+			}
+			return nil, err
+		}
+		listeners = append(listeners, lis)
+	}
+	drain := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.drain)
+		defer cancel()
+		_ = s.Shutdown(ctx) // Wait returns it
+	}
+	for i, server := range s.servers {
+		s.wg.Go(func() {
+			if err := server.Serve(listeners[i]); err != nil {
+				s.mu.Lock()
+				s.serveErr = errors.Join(s.serveErr, fmt.Errorf("%v: %w", s.targets[i], err))
+				s.mu.Unlock()
+				go drain() // a server that lost one of its targets serves none
+			}
+		})
+	}
+	s.mu.Lock() // ctx may have ended already
+	defer s.mu.Unlock()
+	s.stop = context.AfterFunc(ctx, drain)
+	return s, nil
+}
+
+// bind makes one target's server and listener.
+func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target string, cfg *config) (net.Listener, error) {
+	t, err := ParseTarget(target)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkOptions(serveSide); err != nil {
+		return nil, targetError(target, "%v", err)
+	}
+	if len(t.Addrs) != 1 {
+		return nil, targetError(target, "a server listens on one address: give one target for each")
+	}
+	tlsConfig, err := t.tlsConfig(cfg.tls, serveSide)
+	if err != nil {
+		return nil, targetError(target, "%v", err)
+	}
+	server, err := makers[t.shape()].server(&rpc.ServerConfig{
+		Registry: reg,
+		Limits:   cfg.limits.WithDefaults(),
+		Stats:    cfg.stats,
+		Logger:   cfg.logger.With(slog.String("target", target)),
+		TLS:      tlsConfig,
+		Path:     t.Path,
+		Options:  t.Options,
+	})
+	if err != nil {
+		return nil, targetError(target, "%v", err)
+	}
+	lis, err := cfg.listen(ctx, t.network(), t.Addrs[0])
+	if err != nil {
+		return nil, listenError(target, err)
+	}
+	if t.Transport != "unix" {
+		t = t.At(lis.Addr().String())
+	}
+	s.targets = append(s.targets, t)
+	s.servers = append(s.servers, server)
+	return lis, nil
+}
+
+func listenError(target string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return targetError(target, "the address is in use: choose another port, or stop what listens there")
+	}
+	if errors.Is(err, syscall.EACCES) {
+		return targetError(target, "not allowed to listen there: choose a port of 1024 or more, or a folder that is yours")
+	}
+	return targetError(target, "cannot listen: %v", err)
+}
+
+// Targets returns what is served, with the addresses that were bound: a target
+// with port 0 has its real port here.
+func (s *Server) Targets() []Target { return s.targets }
+
+// Shutdown stops accepting calls, waits for those in flight until ctx ends,
+// and then closes what is left. It may be called more than once; the first
+// call's ctx counts.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.once.Do(func() {
+		s.mu.Lock()
+		s.stop()
+		s.mu.Unlock()
+		errs := make([]error, len(s.servers))
+		var wg sync.WaitGroup
+		for i, server := range s.servers {
+			wg.Go(func() { errs[i] = server.Shutdown(ctx) })
+		}
+		wg.Wait()
+		s.wg.Wait()
+		s.mu.Lock()
+		s.err = errors.Join(append(errs, s.serveErr)...)
+		s.mu.Unlock()
+		close(s.done)
+	})
+	<-s.done
+	return s.err
+}
+
+// Wait waits until the server has shut down and returns what went wrong.
+func (s *Server) Wait() error {
+	<-s.done
+	return s.err
+}
