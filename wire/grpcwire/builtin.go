@@ -1,0 +1,137 @@
+package grpcwire
+
+import (
+	"context"
+	"log/slog"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionalphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/schema"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+// registered reports whether the registry brings the service itself: then it
+// takes the place of the built-in one.
+func registered(reg *everywire.Registry, service string) bool {
+	_, ok := reg.GetServiceInfo()[service]
+	return ok
+}
+
+// registerHealth adds the health service. The server as a whole ("") and each
+// service of the registry are SERVING until the server shuts down.
+func registerHealth(cfg *rpc.ServerConfig, s *grpc.Server, h *health.Server, watches context.Context) { //nolint:revive // not this function's own context
+	desc := healthpb.Health_ServiceDesc
+	if registered(cfg.Registry, desc.ServiceName) {
+		return
+	}
+	for _, name := range cfg.Registry.Services() {
+		h.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+	}
+	desc.Streams = append([]grpc.StreamDesc(nil), desc.Streams...)
+	for i, sd := range desc.Streams {
+		desc.Streams[i].Handler = func(srv any, ss grpc.ServerStream) error {
+			ctx, cancel := context.WithCancel(ss.Context())
+			defer cancel()
+			defer context.AfterFunc(watches, cancel)()
+			return sd.Handler(srv, streamWithContext{ss, ctx})
+		}
+	}
+	registrar{s}.RegisterService(&desc, h)
+}
+
+type streamWithContext struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s streamWithContext) Context() context.Context { return s.ctx }
+
+// registerReflection adds server reflection, v1 and v1alpha, for every service
+// of s, plain ones too.
+func registerReflection(cfg *rpc.ServerConfig, s *grpc.Server) {
+	opts := reflection.ServerOptions{
+		Services:           s,
+		DescriptorResolver: resolvers{describe(cfg), protoregistry.GlobalFiles},
+	}
+	r := registrar{s}
+	if !registered(cfg.Registry, reflectionpb.ServerReflection_ServiceDesc.ServiceName) {
+		reflectionpb.RegisterServerReflectionServer(r, reflection.NewServerV1(opts))
+	}
+	if !registered(cfg.Registry, reflectionalphapb.ServerReflection_ServiceDesc.ServiceName) {
+		reflectionalphapb.RegisterServerReflectionServer(r, reflection.NewServer(opts))
+	}
+}
+
+// describe returns the descriptors of the registry's services. One that
+// protobuf cannot describe, for instance for its name, is callable all the
+// same: it is left out, and the log says why.
+func describe(cfg *rpc.ServerConfig) protodesc.Resolver {
+	all := serviceDescs(cfg.Registry)
+	if set, err := schema.Files(all...); err == nil {
+		return set.Files
+	}
+	var good []schema.ServiceDesc
+	files := new(protoregistry.Files)
+	for _, sd := range all {
+		set, err := schema.Files(append(good[:len(good):len(good)], sd)...)
+		if err != nil {
+			cfg.Logger.Warn("gRPC reflection cannot describe a service", slog.String("service", sd.Name), slog.Any("error", err))
+			continue
+		}
+		good, files = append(good, sd), set.Files
+	}
+	return files
+}
+
+func serviceDescs(reg *everywire.Registry) []schema.ServiceDesc {
+	var all []schema.ServiceDesc
+	for _, m := range reg.Methods() { // sorted by service
+		if len(all) == 0 || all[len(all)-1].Name != m.Service {
+			all = append(all, schema.ServiceDesc{Name: m.Service})
+		}
+		sd := &all[len(all)-1]
+		if m.Desc != nil {
+			sd.Desc = m.Desc.Parent().(protoreflect.ServiceDescriptor)
+		}
+		sd.Methods = append(sd.Methods, schema.MethodDesc{
+			Name:            m.Name,
+			Input:           m.Input,
+			Output:          m.Output,
+			ClientStreaming: m.Kind == everywire.ClientStream || m.Kind == everywire.BidiStream,
+			ServerStreaming: m.Kind == everywire.ServerStream || m.Kind == everywire.BidiStream,
+			Idempotency:     descriptorpb.MethodOptions_IdempotencyLevel(m.Idempotency),
+		})
+	}
+	return all
+}
+
+// resolvers asks each in turn.
+type resolvers []protodesc.Resolver
+
+func (rs resolvers) FindFileByPath(path string) (fd protoreflect.FileDescriptor, err error) {
+	for _, r := range rs {
+		if fd, err = r.FindFileByPath(path); err == nil {
+			return fd, nil
+		}
+	}
+	return nil, err
+}
+
+func (rs resolvers) FindDescriptorByName(name protoreflect.FullName) (d protoreflect.Descriptor, err error) {
+	for _, r := range rs {
+		if d, err = r.FindDescriptorByName(name); err == nil {
+			return d, nil
+		}
+	}
+	return nil, err
+}

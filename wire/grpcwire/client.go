@@ -1,0 +1,142 @@
+package grpcwire
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+// conn is a grpc.ClientConn whose codec is fixed.
+type conn struct {
+	cc          *grpc.ClientConn
+	maxMetadata int
+}
+
+// NewConn makes a connection. Its options are codec (protobuf, json, msgpack)
+// and lb (pick_first, round_robin).
+func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	codec, err := codecOption(cfg.Options["codec"])
+	if err != nil {
+		return nil, err
+	}
+	policy := cfg.Options["lb"]
+	switch policy {
+	case "", "pick_first", "round_robin":
+	default:
+		return nil, fmt.Errorf("unknown lb %q: it is one of pick_first, round_robin", policy)
+	}
+	if len(cfg.Addrs) == 0 {
+		return nil, fmt.Errorf("no address to connect to")
+	}
+	opts := []grpc.DialOption{
+		grpc.WithDefaultCallOptions(
+			grpc.ForceCodecV2(codec),
+			grpc.MaxCallRecvMsgSize(cfg.Limits.MaxMessage),
+			grpc.MaxCallSendMsgSize(cfg.Limits.MaxMessage),
+		),
+		grpc.WithMaxHeaderListSize(headerListSize(cfg.Limits)),
+		grpc.WithUserAgent(cfg.UserAgent),
+		grpc.WithContextDialer(cfg.DialAddr),
+		grpc.WithNoProxy(), // DialAddr decides how an address is reached
+	}
+	if cfg.TLS != nil {
+		opts = append(opts, grpc.WithTransportCredentials(credentials.NewTLS(cfg.TLS)))
+	} else {
+		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	}
+	if policy != "" {
+		opts = append(opts, grpc.WithDefaultServiceConfig(fmt.Sprintf(`{"loadBalancingConfig":[{%q:{}}]}`, policy)))
+	}
+	for _, h := range cfg.Stats {
+		opts = append(opts, grpc.WithStatsHandler(h))
+	}
+	addrs := manual.NewBuilderWithScheme("everywire")
+	var state resolver.State
+	for _, a := range cfg.Addrs {
+		state.Addresses = append(state.Addresses, resolver.Address{Addr: a})
+	}
+	addrs.InitialState(state)
+	cc, err := grpc.NewClient("everywire:///"+authority(cfg.Addrs[0]), append(opts, grpc.WithResolvers(addrs))...)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{cc: cc, maxMetadata: cfg.Limits.MaxMetadata}, nil
+}
+
+func codecOption(name string) (fixed, error) {
+	switch name {
+	case "", "protobuf":
+		// No subtype: application/grpc is protobuf to everyone, and shortest.
+		c, _ := codecFor("")
+		return fixed{codec: c}, nil
+	case "json", "msgpack":
+		c, _ := codecFor(name)
+		return fixed{codec: c, subtype: name}, nil
+	}
+	return fixed{}, fmt.Errorf("unknown codec %q: it is one of protobuf, json, msgpack", name)
+}
+
+// authority is the :authority of calls to addr, which may be a unix socket.
+func authority(addr string) string {
+	if strings.HasPrefix(addr, "/") || strings.HasPrefix(addr, "@") {
+		return "localhost"
+	}
+	return addr
+}
+
+func (c *conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if err := c.check(ctx, opts); err != nil {
+		finish(opts, err)
+		return err
+	}
+	return c.cc.Invoke(ctx, method, args, reply, opts...)
+}
+
+func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if err := c.check(ctx, opts); err != nil {
+		finish(opts, err)
+		return nil, err
+	}
+	return c.cc.NewStream(ctx, desc, method, opts...)
+}
+
+func (c *conn) Close() error { return c.cc.Close() }
+
+// check refuses what grpc-go would take but must not have here.
+func (c *conn) check(ctx context.Context, opts []grpc.CallOption) error {
+	for _, opt := range opts {
+		switch opt.(type) {
+		case everywire.OneWayCallOption:
+			return status.Error(codes.Unimplemented, "gRPC has no one-way calls")
+		case grpc.ForceCodecCallOption, grpc.ForceCodecV2CallOption, grpc.CustomCodecCallOption, grpc.ContentSubtypeCallOption:
+			return status.Errorf(codes.Unimplemented, "call option %T: the codec belongs to the connection, see the target's option codec", opt)
+		}
+	}
+	if md, ok := metadata.FromOutgoingContext(ctx); ok {
+		if n := rpc.SizeOf(md); n > c.maxMetadata {
+			return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.maxMetadata)
+		}
+	}
+	return nil
+}
+
+// finish tells the caller of a call that grpc-go never saw.
+func finish(opts []grpc.CallOption, err error) {
+	for _, opt := range opts {
+		if o, ok := opt.(grpc.OnFinishCallOption); ok {
+			o.OnFinish(err)
+		}
+	}
+}

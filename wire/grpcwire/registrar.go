@@ -1,0 +1,101 @@
+package grpcwire
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+)
+
+// A registrar registers services with a grpc.Server whose codec is
+// [framesOnly]: it wraps their handlers so that messages pass in frames.
+type registrar struct{ server *grpc.Server }
+
+func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	framed := *desc
+	framed.Methods = make([]grpc.MethodDesc, len(desc.Methods))
+	for i, m := range desc.Methods {
+		framed.Methods[i] = grpc.MethodDesc{MethodName: m.MethodName, Handler: unary(desc.ServiceName+"/"+m.MethodName, m.Handler)}
+	}
+	framed.Streams = make([]grpc.StreamDesc, len(desc.Streams))
+	for i, s := range desc.Streams {
+		framed.Streams[i] = s
+		framed.Streams[i].Handler = stream(desc.ServiceName+"/"+s.StreamName, s.Handler)
+	}
+	r.server.RegisterService(&framed, impl)
+}
+
+func unary(name string, handler grpc.MethodHandler) grpc.MethodHandler {
+	return func(srv any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
+		codec, err := codecOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := handler(srv, ctx, func(v any) error { return receive(name, codec, v, dec) }, ic)
+		if err != nil {
+			return nil, err
+		}
+		return &frame{codec: codec, msg: reply}, nil
+	}
+}
+
+func stream(name string, handler grpc.StreamHandler) grpc.StreamHandler {
+	return func(srv any, ss grpc.ServerStream) error {
+		codec, err := codecOf(ss.Context())
+		if err != nil {
+			return err
+		}
+		return handler(srv, &framedStream{ServerStream: ss, name: name, codec: codec})
+	}
+}
+
+// receive decodes one message. What the client got wrong is InvalidArgument,
+// as on the other wires.
+func receive(name string, codec everywire.Codec, v any, dec func(any) error) error {
+	f := frame{codec: codec, msg: v}
+	if err := dec(&f); err != nil {
+		return err
+	}
+	if f.err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(f.err); ok {
+		return f.err
+	}
+	return status.Errorf(codes.InvalidArgument, "request of %s: %v", name, f.err)
+}
+
+type framedStream struct {
+	grpc.ServerStream
+	name  string
+	codec everywire.Codec
+}
+
+func (s *framedStream) RecvMsg(v any) error {
+	return receive(s.name, s.codec, v, s.ServerStream.RecvMsg)
+}
+
+func (s *framedStream) SendMsg(v any) error {
+	return s.ServerStream.SendMsg(&frame{codec: s.codec, msg: v})
+}
+
+// payloads shows a stats.Handler the messages in place of their frames.
+type payloads struct{ stats.Handler }
+
+func (h payloads) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	switch event := event.(type) {
+	case *stats.InPayload:
+		if f, ok := event.Payload.(*frame); ok {
+			event.Payload = f.msg
+		}
+	case *stats.OutPayload:
+		if f, ok := event.Payload.(*frame); ok {
+			event.Payload = f.msg
+		}
+	}
+	h.Handler.HandleRPC(ctx, event)
+}

@@ -1,0 +1,90 @@
+package grpcwire
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+type server struct {
+	grpc   *grpc.Server
+	health *health.Server
+	// stopWatches ends the health service's watches, which have no end of
+	// their own and would hold up a graceful stop.
+	stopWatches context.CancelFunc
+	once        sync.Once
+	err         error // of the shutdown
+}
+
+// NewServer makes a server for all of the registry's methods.
+func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
+	opts := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(framesOnly{}),
+		grpc.MaxRecvMsgSize(cfg.Limits.MaxMessage),
+		grpc.MaxSendMsgSize(cfg.Limits.MaxMessage),
+		grpc.MaxHeaderListSize(headerListSize(cfg.Limits)),
+		grpc.MaxConcurrentStreams(clampUint32(cfg.Limits.MaxInFlight)),
+	}
+	for _, h := range cfg.Stats {
+		opts = append(opts, grpc.StatsHandler(payloads{h}))
+	}
+	if cfg.TLS != nil {
+		opts = append(opts, grpc.Creds(credentials.NewTLS(cfg.TLS)))
+	}
+	s := &server{grpc: grpc.NewServer(opts...), health: health.NewServer()}
+	watches, stop := context.WithCancel(context.Background())
+	s.stopWatches = stop
+	cfg.Registry.RegisterTo(registrar{s.grpc})
+	registerHealth(cfg, s.grpc, s.health, watches)
+	registerReflection(cfg, s.grpc)
+	return s, nil
+}
+
+func (s *server) Serve(lis net.Listener) error {
+	err := s.grpc.Serve(lis)
+	if errors.Is(err, grpc.ErrServerStopped) { // Shutdown came first
+		return nil
+	}
+	return err
+}
+
+func (s *server) Shutdown(ctx context.Context) error {
+	s.once.Do(func() {
+		s.health.Shutdown()
+		s.stopWatches()
+		drained := make(chan struct{})
+		go func() {
+			s.grpc.GracefulStop()
+			close(drained)
+		}()
+		select {
+		case <-drained:
+		case <-ctx.Done():
+			// A handler that ignores its context lives on, and so does the
+			// goroutine above until it returns.
+			s.grpc.Stop()
+			s.err = ctx.Err()
+		}
+	})
+	return s.err
+}
+
+// headerListSize turns the limit on metadata into HTTP/2's: that counts 32
+// bytes a field beside names and values (RFC 9113, section 6.5.2), base64 makes
+// binary values a third longer, and gRPC has headers of its own.
+func headerListSize(l everywire.Limits) uint32 {
+	return clampUint32(l.MaxMetadata + l.MaxMetadata/3 + 16<<10)
+}
+
+func clampUint32(n int) uint32 {
+	return uint32(min(max(int64(n), 0), math.MaxUint32)) //nolint:gosec // it is within
+}
