@@ -1,0 +1,153 @@
+// Package protobuf is the codec of Protocol Buffers' binary format
+// (https://protobuf.dev/programming-guides/encoding/), with the semantics of
+// syntax proto3.
+//
+// Generated messages go through google.golang.org/protobuf. Plain structs are
+// written and read directly, by the field numbers and kinds of package schema;
+// the bytes are those of the message that [schema.Message.Descriptor]
+// describes. A [schema.Document], and a field of type any, is a
+// google.protobuf.Value, in which every number is a double.
+package protobuf
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/everywire/everywire/schema"
+)
+
+// Codec encodes and decodes messages; see the package's documentation. It has
+// no state.
+type Codec struct{}
+
+// Name returns "protobuf".
+func (Codec) Name() string { return "protobuf" }
+
+// Append appends the encoding of msg to dst and returns the extended slice.
+// msg is a pointer to a generated message, to a plain struct or to a
+// [schema.Document]. On error it returns dst as it was; the error names the
+// field. Errors are: a string that is not UTF-8, a time or duration outside
+// protobuf's range, a value inside a Document that google.protobuf.Value
+// cannot hold, and nesting deeper than [schema.MaxDepth].
+//
+// The fields of a plain struct are written in the order of their numbers; the
+// entries of maps come in no particular order.
+func (Codec) Append(dst []byte, msg any) ([]byte, error) {
+	if m, ok := msg.(proto.Message); ok {
+		out, err := proto.MarshalOptions{}.MarshalAppend(dst, m)
+		if err != nil {
+			return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+		}
+		return out, nil
+	}
+	v, p, err := plain(msg)
+	if err != nil {
+		return dst, err
+	}
+	e := newEncoder()
+	defer e.free()
+	if p == nil {
+		err = e.document(v.Addr().Interface().(*schema.Document).Value, 1)
+	} else {
+		err = e.message(p, v, 1)
+	}
+	if err != nil {
+		return dst, wrap(err)
+	}
+	return append(dst, e.bytes()...), nil
+}
+
+// Decode reads the message that data holds into msg, which is reset first. msg
+// is as for [Codec.Append]. Unknown fields of plain structs are skipped.
+// Errors are: malformed or cut-off bytes, strings that are not UTF-8, numbers
+// outside the range of a Go field narrower than the protobuf type, times and
+// durations outside Go's or protobuf's range, and nesting deeper than
+// [schema.MaxDepth]. After an error msg holds what was read until then.
+func (Codec) Decode(data []byte, msg any) error {
+	if m, ok := msg.(proto.Message); ok {
+		if err := (proto.UnmarshalOptions{RecursionLimit: schema.MaxDepth}).Unmarshal(data, m); err != nil {
+			return fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+		}
+		return nil
+	}
+	v, p, err := plain(msg)
+	if err != nil {
+		return err
+	}
+	v.SetZero()
+	if p == nil {
+		value, err := decodeValue(nil, data, 1)
+		v.Addr().Interface().(*schema.Document).Value = value
+		return wrap(err)
+	}
+	return wrap(decodeMessage(p, v, data, 1))
+}
+
+// plain returns the struct that msg points at and its plan, which is nil for a
+// document.
+func plain(msg any) (reflect.Value, *plan, error) {
+	m, err := schema.For(msg)
+	if err != nil {
+		return reflect.Value{}, nil, fmt.Errorf("protobuf: %w", err)
+	}
+	v := reflect.ValueOf(msg)
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return reflect.Value{}, nil, fmt.Errorf("protobuf: a nil %T is no message", msg)
+		}
+		v = v.Elem()
+	}
+	if m.Document {
+		return v, nil, nil
+	}
+	p, err := planOf(m)
+	if err != nil {
+		return reflect.Value{}, nil, fmt.Errorf("protobuf: %w", err)
+	}
+	return v, p, nil
+}
+
+// A pathError says where in the message something was wrong. The path is put
+// together from the inside out, on the way up.
+type pathError struct {
+	path string
+	err  error
+}
+
+func (e *pathError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *pathError) Unwrap() error { return e.err }
+
+// at puts one step, such as "name" or "[2]", before err's path.
+func at(step string, err error) error {
+	var inner *pathError
+	if !errors.As(err, &inner) {
+		return &pathError{path: step, err: err}
+	}
+	if inner.path[0] != '[' {
+		step += "."
+	}
+	inner.path = step + inner.path
+	return err
+}
+
+func atIndex(i int, err error) error { return at(fmt.Sprintf("[%d]", i), err) }
+
+func atKey(key any, err error) error {
+	s := fmt.Sprint(key)
+	if len(s) > 32 {
+		s = s[:32] + "…"
+	}
+	return at(fmt.Sprintf("[%q]", s), err)
+}
+
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("protobuf: %w", err)
+}
+
+var errDepth = fmt.Errorf("nested deeper than %d levels", schema.MaxDepth)
