@@ -27,6 +27,9 @@ func (h *Hist) init() {
 	}
 }
 
+// Prepare makes room, so that the first Record does not allocate.
+func (h *Hist) Prepare() { h.init() }
+
 // Record counts one latency.
 func (h *Hist) Record(ns int64) { h.recordN(ns, 1) }
 

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -229,13 +230,7 @@ func (l *Load) parts(base *Arm) {
 // Kinds are the kinds of the arm's errors, most frequent first.
 func (a *Arm) Kinds() []string {
 	return slices.SortedFunc(maps.Keys(a.Errors), func(x, y string) int {
-		if a.Errors[x] != a.Errors[y] {
-			return int(min(1, max(-1, a.Errors[y]-a.Errors[x])))
-		}
-		if x < y {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.Errors[y], a.Errors[x]), cmp.Compare(x, y))
 	})
 }
 

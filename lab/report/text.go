@@ -1,0 +1,243 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/record"
+	"github.com/everywire/everywire/lab/stats"
+)
+
+// width is the largest number of columns that Text uses.
+const width = 100
+
+// TextOptions are the options of [Text].
+type TextOptions struct {
+	// Color allows ANSI colours; set it only if the output is a terminal.
+	Color bool
+}
+
+// Text writes the run for a terminal, at most 100 columns wide: a table for
+// each number of callers with its notes, the bytes per call beside published
+// ones, and the verdict.
+func Text(w io.Writer, run *record.Run, opts TextOptions) error {
+	v := newView(run)
+	t := &text{view: v, color: opts.Color}
+	t.paragraph("", bold, "everywire compare: "+v.title())
+	t.paragraph("", "", v.amountOfWork()+"; "+date(run.Header.Started))
+	t.paragraph("", "", v.machine()+"; "+v.build())
+	if v.partial != "" {
+		t.paragraph("", yellow, v.partial)
+	}
+	for i := range v.sum.Loads {
+		t.load(&v.sum.Loads[i])
+	}
+	t.published()
+	t.b.WriteByte('\n')
+	t.paragraph("", bold, "Verdict, in calls per second")
+	for _, s := range v.verdict() {
+		t.paragraph("- ", "", s)
+	}
+	_, err := w.Write(t.b.Bytes())
+	return err
+}
+
+const (
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	yellow = "\x1b[33m"
+	green  = "\x1b[32m"
+	red    = "\x1b[31m"
+	reset  = "\x1b[0m"
+)
+
+type text struct {
+	*view
+	b     bytes.Buffer
+	color bool
+}
+
+// styled writes s in a style; ends of lines stand outside of it.
+func (t *text) styled(style, s string) {
+	if t.color && style != "" && s != "" {
+		s = style + s + reset
+	}
+	t.b.WriteString(s)
+}
+
+// paragraph writes words in lines of at most width columns; further lines are
+// indented as far as the mark is wide.
+func (t *text) paragraph(mark, style, s string) {
+	t.b.WriteString(mark)
+	indent := utf8.RuneCountInString(mark)
+	col, first := indent, true
+	var line []string
+	flush := func() {
+		if !first {
+			t.b.WriteString(strings.Repeat(" ", indent))
+		}
+		t.styled(style, strings.Join(line, " "))
+		t.b.WriteByte('\n')
+		line, col, first = nil, indent, false
+	}
+	for _, word := range strings.Fields(s) {
+		n := utf8.RuneCountInString(word)
+		if len(line) > 0 && col+1+n > width {
+			flush()
+		}
+		if len(line) > 0 {
+			col++
+		}
+		line = append(line, word)
+		col += n
+	}
+	flush()
+}
+
+func (t *text) load(l *stats.Load) {
+	t.b.WriteByte('\n')
+	t.paragraph("", bold, count(l.Callers, "caller"))
+	tab := table{
+		head: []string{"arm", "calls/s", "ratio [interval]", "", "p50", "p99", "bytes out/in", "packets", "CPU µs", "errors"},
+		left: []bool{true, false, true, true},
+	}
+	for _, a := range arranged(l) {
+		tab.rows = append(tab.rows, tableRow{t.cells(a), t.style(a)})
+	}
+	tab.write(t)
+	marks := "~ not distinguished from " + t.base + "; CPU: of the server, per call; bytes: of TCP payload, per call."
+	t.paragraph("", dim, marks)
+	for _, n := range t.notes(l) {
+		style := dim
+		if n.Warn {
+			style = yellow
+		}
+		t.paragraph("", style, n.Text)
+	}
+}
+
+// arranged puts the wires first, then the references, then the floor, each in
+// the plan's order.
+func arranged(l *stats.Load) []*stats.Arm {
+	var out []*stats.Arm
+	for _, kind := range []plan.Kind{plan.Wire, plan.Reference, plan.Ping} {
+		for i := range l.Arms {
+			if l.Arms[i].Kind == kind {
+				out = append(out, &l.Arms[i])
+			}
+		}
+	}
+	return out
+}
+
+func (t *text) cells(a *stats.Arm) []string {
+	ratio, mark := ratioText(a)
+	return []string{
+		a.Name, rate(a.Rate), ratio, mark, percentile(a, 50), percentile(a, 99),
+		pair(a.PerCall.PayloadOut, a.PerCall.PayloadIn), pair(a.PerCall.PacketsOut, a.PerCall.PacketsIn),
+		micros(a.ServerCPU), thousands(a.ErrorCount),
+	}
+}
+
+// ratioText is a table's ratio and its mark.
+func ratioText(a *stats.Arm) (ratio, mark string) {
+	switch {
+	case a.Baseline:
+		return "1", ""
+	case a.Calls == 0:
+		return none, ""
+	case a.Test != nil && !a.Test.Different:
+		return ratioCell(a.Ratio), "~"
+	}
+	return ratioCell(a.Ratio), ""
+}
+
+func (t *text) style(a *stats.Arm) string {
+	switch {
+	case a.Baseline:
+		return bold
+	case a.Test == nil || !a.Test.Different:
+		return ""
+	case a.Ratio.Median > 1:
+		return green
+	}
+	return red
+}
+
+func (t *text) published() {
+	rows := t.view.published()
+	if len(rows) == 0 {
+		return
+	}
+	t.b.WriteByte('\n')
+	t.paragraph("", bold, "Bytes of TCP payload per call, out/in, beside those of "+publishedSource)
+	tab := table{head: []string{"arm", "here", "there", "the article's wire"}, left: []bool{true, false, false, true}}
+	for _, r := range rows {
+		tab.rows = append(tab.rows, tableRow{[]string{r.Arm, r.Here, r.There, r.Wire}, ""})
+	}
+	tab.write(t)
+}
+
+// table aligns cells; columns are to the right unless left says otherwise.
+type table struct {
+	head []string
+	left []bool
+	rows []tableRow
+}
+
+type tableRow struct {
+	cells []string
+	style string
+}
+
+// write writes the table with two spaces between columns, one where two would
+// be too wide. A name in the first column that leaves too little room has a
+// line of its own.
+func (tab *table) write(t *text) {
+	widths := make([]int, len(tab.head))
+	for i, h := range tab.head {
+		widths[i] = utf8.RuneCountInString(h)
+		for _, r := range tab.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(r.cells[i]))
+		}
+	}
+	rest := 0
+	for _, n := range widths[1:] {
+		rest += n
+	}
+	gap := 2
+	if widths[0]+rest+gap*(len(widths)-1) > width {
+		gap = 1
+	}
+	widths[0] = min(widths[0], max(8, width-rest-gap*(len(widths)-1)))
+	tab.line(t, tab.head, widths, gap, dim)
+	for _, r := range tab.rows {
+		cells := r.cells
+		if utf8.RuneCountInString(cells[0]) > widths[0] {
+			t.paragraph("", r.style, cells[0])
+			cells = append([]string{""}, cells[1:]...)
+		}
+		tab.line(t, cells, widths, gap, r.style)
+	}
+}
+
+func (tab *table) line(t *text, cells []string, widths []int, gap int, style string) {
+	var b strings.Builder
+	for i, c := range cells {
+		if i > 0 {
+			fmt.Fprintf(&b, "%*s", gap, "")
+		}
+		pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(c)))
+		if i < len(tab.left) && tab.left[i] {
+			b.WriteString(c + pad)
+		} else {
+			b.WriteString(pad + c)
+		}
+	}
+	t.styled(style, strings.TrimRight(b.String(), " "))
+	t.b.WriteByte('\n')
+}
