@@ -1,0 +1,111 @@
+package msgpack
+
+import (
+	"fmt"
+
+	"github.com/everywire/everywire/schema"
+)
+
+// scanDepth is how deeply a scanned value may nest: a message in an envelope
+// of arrays, such as MessagePack-RPC's.
+const scanDepth = schema.MaxDepth + 4
+
+// A ScanState is how far [Scan] has come in a value that is still arriving.
+// The zero value is at the beginning of a value.
+type ScanState struct {
+	pos   int      // where the next head is; beyond the buffer while a str, bin or ext is arriving
+	owed  uint64   // values that are still to come, each of one byte or more
+	open  []uint64 // for each container that is open, the values that it still needs
+	begun bool
+}
+
+// A TooLargeError is what [Scan] returns for a value that is longer than
+// allowed, as soon as that is certain: for a claimed length, when the claim has
+// arrived.
+type TooLargeError struct {
+	// Max is the limit, in bytes.
+	Max int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("msgpack: a value is longer than the limit of %d bytes", e.Max)
+}
+
+// Scan finds the end of the value at the beginning of buf, which may not have
+// arrived completely. It returns the value's length, or 0 if the end is not in
+// buf: then Scan is called again with the same state and the same bytes and
+// more after them. No byte is looked at twice, however small the pieces are.
+// When Scan has returned a length, the state is ready for the next value.
+//
+// Scan looks at structure only: lengths, counts and nesting. It fails for a
+// value longer than max bytes ([*TooLargeError]), for the one format byte that
+// is not used, and for nesting deeper than [schema.MaxDepth] and four levels of
+// an envelope ([*Error]). What follows after an error is not a value.
+func Scan(buf []byte, from *ScanState, max int) (n int, err error) {
+	if !from.begun {
+		from.begun, from.owed = true, 1
+	}
+	for {
+		if from.pos > max || from.owed > uint64(max-from.pos) {
+			return 0, &TooLargeError{Max: max}
+		}
+		if from.owed == 0 {
+			break
+		}
+		if from.pos >= len(buf) {
+			return 0, nil
+		}
+		h := parseHead(buf[from.pos:])
+		if h.typ == Invalid {
+			if h.size == 0 {
+				return 0, &Error{Offset: from.pos, Reason: fmt.Sprintf("the byte 0x%x begins no value", formatUnused)}
+			}
+			if h.size > max-from.pos {
+				return 0, &TooLargeError{Max: max}
+			}
+			return 0, nil // heads are short: reading one again costs nothing
+		}
+		from.pos += h.size
+		from.took()
+		switch h.typ {
+		case Str, Bin, Ext:
+			// The claim is below 4 GiB and checked against max before use.
+			if from.pos > max || h.length > uint64(max-from.pos) {
+				return 0, &TooLargeError{Max: max}
+			}
+			from.pos += int(h.length)
+		case Array, Map:
+			values := h.length
+			if h.typ == Map {
+				values *= 2
+			}
+			if len(from.open) >= scanDepth {
+				return 0, &Error{Offset: from.pos - h.size, Reason: fmt.Sprintf("nested deeper than %d levels", scanDepth)}
+			}
+			from.owed += values
+			from.open = append(from.open, values)
+		}
+		from.closed()
+	}
+	if from.pos > len(buf) {
+		return 0, nil
+	}
+	n = from.pos
+	*from = ScanState{open: from.open[:0]}
+	return n, nil
+}
+
+// took counts one value as begun.
+func (s *ScanState) took() {
+	s.owed--
+	if last := len(s.open) - 1; last >= 0 {
+		s.open[last]--
+	}
+}
+
+// closed leaves the containers that the value just read has completed.
+func (s *ScanState) closed() {
+	for len(s.open) > 0 && s.open[len(s.open)-1] == 0 {
+		s.open = s.open[:len(s.open)-1]
+	}
+}
