@@ -25,9 +25,9 @@ const TimeoutHeader = "Grpc-Timeout"
 // as in gRPC, and the ones in hidden are not metadata when they come in.
 var reserved = map[string]bool{
 	"accept": true, "accept-encoding": true, "connection": true, "content-encoding": true,
-	"content-length": true, "content-type": true, "date": true, "grpc-timeout": true,
-	"host": true, "keep-alive": true, "te": true, "trailer": true, "transfer-encoding": true,
-	"upgrade": true, "user-agent": true,
+	"content-length": true, "content-type": true, "date": true, "expect": true,
+	"grpc-timeout": true, "host": true, "keep-alive": true, "proxy-connection": true, "te": true,
+	"trailer": true, "transfer-encoding": true, "upgrade": true, "user-agent": true,
 }
 
 // hidden is reserved without user-agent, which gRPC handlers do see.
@@ -49,13 +49,16 @@ func Put(h http.Header, prefix string, md metadata.MD) {
 	}
 }
 
-// Take splits headers into metadata and trailers. An error names the header
-// whose value is not base64.
+// Take splits headers into metadata and trailers. Values are shared with h,
+// which must not change. An error names the header whose value is not base64.
 func Take(h http.Header) (header, trailer metadata.MD, err error) {
 	header = make(metadata.MD, len(h))
 	for name, vs := range h {
-		key, into := strings.ToLower(name), &header
+		key, into := lower(name), &header
 		if rest, ok := strings.CutPrefix(key, "trailer-"); ok {
+			if rest == "" {
+				continue
+			}
 			if trailer == nil {
 				trailer = metadata.MD{}
 			}
@@ -68,9 +71,30 @@ func Take(h http.Header) (header, trailer metadata.MD, err error) {
 				return nil, nil, fmt.Errorf("header %s is not base64: %w", name, err)
 			}
 		}
-		(*into)[key] = append((*into)[key], vs...)
+		(*into)[key] = vs[:len(vs):len(vs)]
 	}
 	return header, trailer, nil
+}
+
+// lower is strings.ToLower without an allocation for what most requests have.
+func lower(name string) string {
+	switch name {
+	case "Accept":
+		return "accept"
+	case "Authorization":
+		return "authorization"
+	case "Content-Length":
+		return "content-length"
+	case "Content-Type":
+		return "content-type"
+	case "Date":
+		return "date"
+	case TimeoutHeader:
+		return "grpc-timeout"
+	case "User-Agent":
+		return "user-agent"
+	}
+	return strings.ToLower(name)
 }
 
 // decodeAll decodes base64, padded or not; a line may hold several values with
@@ -111,7 +135,7 @@ func FormatTimeout(d time.Duration) string {
 		return "0n"
 	}
 	for _, u := range units {
-		if n := (d + u.d - 1) / u.d; n <= maxTimeout {
+		if n := (d-1)/u.d + 1; n <= maxTimeout {
 			return strconv.FormatInt(int64(n), 10) + string(u.suffix)
 		}
 	}

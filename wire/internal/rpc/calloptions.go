@@ -33,6 +33,7 @@ func readCallOptions(opts []grpc.CallOption, call *Outgoing) (o callOptions, err
 			call.WantMeta = true
 		case grpc.PeerCallOption:
 			o.peer = append(o.peer, opt.PeerAddr)
+			call.WantPeer = true
 		case grpc.OnFinishCallOption:
 			o.onFinish = append(o.onFinish, opt.OnFinish)
 		case grpc.FailFastCallOption:

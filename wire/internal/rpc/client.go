@@ -24,6 +24,8 @@ type Outgoing struct {
 	Metadata metadata.MD
 	// WantMeta is set if the caller asked for headers or trailers.
 	WantMeta bool
+	// WantPeer is set if the caller or a stats.Handler looks at the peer.
+	WantPeer bool
 	// OneWay is set for calls without a reply.
 	OneWay bool
 	// WaitForReady is set if the call shall wait for a server instead of
@@ -71,6 +73,7 @@ func (c *ClientConfig) Invoke(ctx context.Context, path string, args, reply any,
 	}
 	if call.stats = c.beginStats(ctx, call); call.stats != nil {
 		ctx = call.stats.ctx
+		call.WantPeer = true
 	}
 	err = clientError(ctx, roundTrip(ctx, call))
 	call.stats.end(call, err)
