@@ -1,0 +1,243 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// A request is one request or notification as it was read. Its slices point
+// into the text.
+type request struct {
+	id      []byte // as written; nil for a notification, or if it is none
+	method  []byte // unescaped
+	params  []byte // nil if absent or null
+	meta    []byte // nil if absent
+	timeout []byte // nil if absent
+	// invalid says why this is no request, or is empty.
+	invalid string
+	// escaped is set if method is not a part of the text, but a copy.
+	escaped bool
+}
+
+// notification reports whether nobody waits for a reply. A text that is no
+// request is answered always: section 5 asks for an error with a null id.
+func (r *request) notification() bool { return r.id == nil && r.invalid == "" }
+
+// A text is all that came in one HTTP body or one frame.
+type text struct {
+	requests []request
+	batch    bool
+}
+
+// parse reads a single request or a batch into t, whose memory it reuses. The
+// error is a *syntaxError, or a *batchError; what is merely no request is
+// marked as such.
+func (t *text) parse(data []byte, maxBatch int) error {
+	s := scanner{data: data}
+	t.requests = t.requests[:0]
+	t.batch = s.peek() == '['
+	if !t.batch {
+		t.requests = append(t.requests, request{})
+		if err := t.requests[0].parse(&s); err != nil {
+			return err
+		}
+		return s.end()
+	}
+	n := 0
+	err := s.array(func() error {
+		if n++; n > maxBatch {
+			_, err := s.value()
+			return err
+		}
+		t.requests = append(t.requests, request{})
+		return t.requests[len(t.requests)-1].parse(&s)
+	})
+	if err == nil {
+		err = s.end()
+	}
+	if err == nil && n > maxBatch {
+		err = &batchError{n, maxBatch}
+	}
+	return err
+}
+
+// A batchError refuses a batch as a whole.
+type batchError struct{ n, limit int }
+
+func (e *batchError) Error() string {
+	return fmt.Sprintf("batch of %d items is larger than the limit of %d", e.n, e.limit)
+}
+
+// parse reads one element. The error is one of syntax.
+func (r *request) parse(s *scanner) error {
+	if s.peek() != '{' {
+		_, err := s.value()
+		r.reject("a request must be an object")
+		return err
+	}
+	var version []byte
+	hasMethod := false
+	err := s.object(func(quoted []byte) error {
+		var seen bool
+		name, nameErr := unquote(quoted)
+		v, err := s.value()
+		if err != nil || nameErr != nil { // a name that is no text is none of ours
+			return err
+		}
+		switch string(name) {
+		case "jsonrpc":
+			seen, version = version != nil, v
+		case "id":
+			seen = r.id != nil
+			r.readID(v)
+		case "method":
+			seen, hasMethod = hasMethod, true
+			r.readMethod(v)
+		case "params":
+			seen = r.params != nil
+			r.params = v
+		case "meta":
+			seen, r.meta = r.meta != nil, v
+		case "timeout_ms":
+			seen, r.timeout = r.timeout != nil, v
+		}
+		if seen {
+			r.reject(fmt.Sprintf("member %q appears twice", name))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case version == nil:
+		r.reject(`member "jsonrpc" is missing; this server speaks JSON-RPC 2.0`)
+	case string(version) != `"2.0"`:
+		r.reject(fmt.Sprintf(`member "jsonrpc" is %s; this server speaks JSON-RPC "2.0"`, excerpt(version)))
+	case !hasMethod:
+		r.reject(`member "method" is missing`)
+	}
+	switch {
+	case r.params == nil:
+	case string(r.params) == "null":
+		r.params = nil
+	case r.params[0] != '{' && r.params[0] != '[':
+		r.reject(`member "params" must be an object or an array, not ` + excerpt(r.params))
+	}
+	return nil
+}
+
+// reject keeps the first reason.
+func (r *request) reject(why string) {
+	if r.invalid == "" {
+		r.invalid = why
+	}
+}
+
+var null = []byte("null")
+
+func (r *request) readID(v []byte) {
+	switch c := v[0]; {
+	case c == '"' || c == '-' || isDigit(c) || c == 'n':
+		r.id = v
+	default:
+		r.reject(`member "id" must be a string, a number or null, not ` + excerpt(v))
+	}
+}
+
+func (r *request) readMethod(v []byte) {
+	if v[0] != '"' {
+		r.reject(`member "method" must be a string, not ` + excerpt(v))
+		return
+	}
+	name, err := unquote(v)
+	if err != nil {
+		r.reject(`member "method" is not Unicode text`)
+	}
+	r.method = name
+	r.escaped = len(name) != len(v)-2
+}
+
+// move makes the slices point into to, a copy of the text from. All parts are
+// plain slices of the text, so the distance of their ends of capacity from
+// that of the text tells where they begin.
+func (r *request) move(from, to []byte) {
+	moved := func(part []byte) []byte {
+		if part == nil {
+			return nil
+		}
+		at := cap(from) - cap(part)
+		return to[at : at+len(part)]
+	}
+	r.id, r.params, r.meta, r.timeout = moved(r.id), moved(r.params), moved(r.meta), moved(r.timeout)
+	if !r.escaped {
+		r.method = moved(r.method)
+	}
+}
+
+// excerpt shortens a value for a message.
+func excerpt(v []byte) string {
+	const most = 40
+	if len(v) <= most {
+		return string(v)
+	}
+	return string(bytes.ToValidUTF8(v[:most], nil)) + "…"
+}
+
+// A response is one response as it was read. Its slices point into the text.
+type response struct {
+	id     []byte // nil if absent
+	result []byte // nil if absent
+	err    []byte // nil if absent or null
+	meta   []byte // nil if absent
+}
+
+// parse reads a single response. The error says why it is none.
+func (r *response) parse(data []byte) error {
+	*r = response{}
+	s := scanner{data: data}
+	if s.peek() != '{' {
+		return s.unexpected("a response object")
+	}
+	err := s.object(func(quoted []byte) error {
+		name, nameErr := unquote(quoted)
+		v, err := s.value()
+		if err != nil || nameErr != nil {
+			return err
+		}
+		var at *[]byte
+		switch string(name) {
+		case "id":
+			at = &r.id
+		case "result":
+			at = &r.result
+		case "error":
+			at = &r.err
+		case "meta":
+			at = &r.meta
+		default:
+			return nil
+		}
+		if *at != nil {
+			return fmt.Errorf("member %q appears twice", name)
+		}
+		*at = v
+		return nil
+	})
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
+		return err
+	}
+	if string(r.err) == "null" { // as JSON-RPC 1.0 servers write beside a result
+		r.err = nil
+	}
+	switch {
+	case r.err != nil && r.result != nil && string(r.result) != "null":
+		return fmt.Errorf("response has both a result and an error")
+	case r.err == nil && r.result == nil:
+		return fmt.Errorf("response has neither a result nor an error")
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+// maxIdle is how many idle connections are kept: as many callers at once find
+// one to use again.
+const maxIdle = 256
+
+type httpConn struct {
+	encoder
+	transport *http.Transport
+	url       *url.URL
+	userAgent []string
+
+	mu     sync.Mutex
+	open   map[*trackedConn]struct{}
+	closed bool
+}
+
+// NewHTTPConn makes a client of JSON-RPC over HTTP/1.1. Connections are kept
+// and used again, unless the option reconnect asks for one a call.
+func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	c := &httpConn{encoder: encoder{cfg: cfg}, open: map[*trackedConn]struct{}{}}
+	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
+	if cfg.UserAgent != "" {
+		c.userAgent = []string{cfg.UserAgent}
+	}
+	_, reconnect := cfg.Options["reconnect"]
+	c.transport = &http.Transport{
+		// The TLS handshake is done by dial, so that to the transport all
+		// connections look like cleartext ones.
+		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) },
+		DisableCompression:     true,
+		DisableKeepAlives:      reconnect,
+		MaxIdleConnsPerHost:    maxIdle,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: int64(4<<10 + 4*cfg.Limits.MaxMetadata),
+		Protocols:              new(http.Protocols),
+	}
+	c.transport.Protocols.SetHTTP1(true)
+	return c, nil
+}
+
+// hostOf is what the Host header says: the first address, if it can.
+func hostOf(addrs []string) string {
+	if len(addrs) > 0 && !strings.Contains(addrs[0], "/") {
+		if host, port, err := net.SplitHostPort(addrs[0]); err == nil && host == "" {
+			return net.JoinHostPort("localhost", port)
+		} else if err == nil {
+			return addrs[0]
+		}
+	}
+	return "localhost"
+}
+
+// A trackedConn is a connection that Close can close while a call uses it.
+type trackedConn struct {
+	net.Conn
+	peer  *peer.Peer
+	owner *httpConn
+}
+
+func (t *trackedConn) Close() error {
+	t.owner.mu.Lock()
+	delete(t.owner.open, t)
+	t.owner.mu.Unlock()
+	return t.Conn.Close()
+}
+
+func (c *httpConn) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := c.cfg.Dial(ctx, alpnHTTP1)
+	if err != nil {
+		return nil, err
+	}
+	t := &trackedConn{Conn: conn, peer: rpc.PeerOf(conn), owner: c}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		_ = conn.Close() // nobody has used it
+		return nil, errClosing
+	}
+	c.open[t] = struct{}{}
+	return t, nil
+}
+
+var errClosing = status.Error(codes.Canceled, "the client connection is closing")
+
+func (c *httpConn) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// Close closes all connections. Calls under way fail with Canceled.
+func (c *httpConn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	open := make([]*trackedConn, 0, len(c.open))
+	for t := range c.open {
+		open = append(open, t)
+	}
+	c.mu.Unlock()
+	c.transport.CloseIdleConnections()
+	for _, t := range open {
+		_ = t.Close() // nothing is to be sent any more
+	}
+	return nil
+}
+
+func (c *httpConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, rpc.NoStreams(wireName)
+}
+
+func (c *httpConn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
+	return c.cfg.Invoke(ctx, path, args, reply, opts, func(ctx context.Context, call *rpc.Outgoing) error {
+		if c.isClosed() {
+			return errClosing
+		}
+		body, err := c.appendRequest(make([]byte, 0, 256), call, args)
+		if err != nil {
+			return err
+		}
+		if call.OneWay {
+			body = append(body, '}')
+		} else {
+			body = appendNumericID(body, 1) // the only one in its HTTP request
+		}
+		err = call.Reach(ctx, func() error { return c.exchange(ctx, call, body, reply) })
+		if err != nil && c.isClosed() {
+			return errClosing
+		}
+		return err
+	})
+}
+
+// exchange makes one HTTP request and reads its response.
+func (c *httpConn) exchange(ctx context.Context, call *rpc.Outgoing, body []byte, reply any) error {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if t, ok := info.Conn.(*trackedConn); ok {
+			call.Peer = t.peer
+		}
+	}})
+	res, err := c.transport.RoundTrip(c.request(ctx, call, body))
+	if err != nil {
+		return err
+	}
+	buf := bodies.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= keep {
+			bodies.Put(buf)
+		}
+	}()
+	limit := c.maxReply(call)
+	*buf, err = readAll((*buf)[:0], res.Body, res.ContentLength, limit)
+	if closeErr := res.Body.Close(); err == nil {
+		err = closeErr
+	}
+	if errors.Is(err, errTooLong) {
+		return status.Errorf(codes.ResourceExhausted, "received a reply longer than the limit of %d bytes", limit)
+	}
+	if err != nil {
+		return err
+	}
+	return c.readResponse(res, *buf, call, reply)
+}
+
+// bodies hold response bodies while they are read.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+func (c *httpConn) request(ctx context.Context, call *rpc.Outgoing, body []byte) *http.Request {
+	header := make(http.Header, 4+len(call.Metadata))
+	header["Content-Type"] = contentTypeJSON
+	if c.userAgent != nil {
+		header["User-Agent"] = c.userAgent
+	} else {
+		header["User-Agent"] = nil // nor that of net/http
+	}
+	httpmeta.Put(header, "", call.Metadata)
+	if deadline, ok := ctx.Deadline(); ok {
+		header[httpmeta.TimeoutHeader] = []string{httpmeta.FormatTimeout(time.Until(deadline))}
+	}
+	r := &http.Request{
+		Method: http.MethodPost, URL: c.url, Host: c.url.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body)),
+		// With it a request is sent again if a kept connection turns out to have
+		// been closed before anything was written.
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+	}
+	return r.WithContext(ctx)
+}
+
+// readResponse reads the response to a single request. An error of JSON-RPC is
+// believed with any status, for some servers send it with 400 or 500.
+func (c *httpConn) readResponse(res *http.Response, body []byte, call *rpc.Outgoing, reply any) error {
+	var err error
+	if call.Header, call.Trailer, err = httpmeta.Take(res.Header); err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	ok := res.StatusCode >= 200 && res.StatusCode < 300
+	if ok && call.OneWay {
+		return nil
+	}
+	if ok && res.StatusCode == http.StatusNoContent {
+		return status.Error(codes.Internal, "the server answered a call as if it were a notification")
+	}
+	var r response
+	err = r.parse(body)
+	switch {
+	case !ok && (err != nil || r.err == nil):
+		return status.Errorf(code.FromHTTP(res.StatusCode), "HTTP status %s: %s", res.Status, excerpt(bytes.TrimSpace(body)))
+	case err != nil:
+		return status.Errorf(codes.Internal, "the reply of %s is not JSON-RPC: %v: %s", call.Path[1:], err, excerpt(body))
+	case string(r.id) != "1" && (r.err == nil || string(r.id) != "null" && r.id != nil):
+		return status.Errorf(codes.Internal, "the reply of %s has the id %s, not 1", call.Path[1:], excerpt(r.id))
+	case !ok && code.FromHTTP(res.StatusCode) == codes.ResourceExhausted:
+		// 413, 429, 431: said by HTTP, whatever the error in the body.
+		return status.Errorf(codes.ResourceExhausted, "%s", statusOf(r.err).Message())
+	}
+	return c.readReply(&r, call, reply)
+}

@@ -1,0 +1,321 @@
+package jsonrpc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+
+	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+// DefaultPath is where JSON-RPC lives on an HTTP server.
+const DefaultPath = "/rpc"
+
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = time.Minute
+	idleTimeout   = 3 * time.Minute
+)
+
+// alpnHTTP1 is the protocol that TLS negotiates.
+const alpnHTTP1 = "http/1.1"
+
+// pathOf is the target's path, or the default.
+func pathOf(path string) string {
+	if path == "" || path == "/" {
+		return DefaultPath
+	}
+	return path
+}
+
+type httpServer struct {
+	tls *tls.Config
+	srv *http.Server
+}
+
+// NewHTTPServer makes a server of JSON-RPC over HTTP/1.1. It answers at
+// cfg.Path, or else at [DefaultPath].
+func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
+	h, err := NewHandler(cfg)
+	if err != nil {
+		return nil, err
+	}
+	path := pathOf(cfg.Path)
+	s := &httpServer{tls: cfg.TLS, srv: &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != path {
+				httpError(w, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
+				return
+			}
+			h.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		// Base64 makes metadata longer by a third; HTTP's own headers come on top.
+		MaxHeaderBytes: 2 * cfg.Limits.MaxMetadata,
+		Protocols:      new(http.Protocols),
+		ConnContext:    withPeer,
+		ErrorLog:       slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+	}}
+	s.srv.Protocols.SetHTTP1(true)
+	return s, nil
+}
+
+func (s *httpServer) Serve(lis net.Listener) error {
+	if s.tls != nil {
+		cfg := s.tls.Clone()
+		cfg.NextProtos = []string{alpnHTTP1}
+		lis = tls.NewListener(lis, cfg)
+	}
+	if err := s.srv.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (s *httpServer) Shutdown(ctx context.Context) error {
+	err := s.srv.Shutdown(ctx)
+	if err != nil {
+		_ = s.srv.Close() // the error of Shutdown is the one to tell
+	}
+	return err
+}
+
+type peerKey struct{}
+
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, rpc.PeerOf(conn))
+}
+
+// peerOf describes the client of a request. Behind another server than ours
+// only its address is known.
+func peerOf(r *http.Request) *peer.Peer {
+	p, ok := r.Context().Value(peerKey{}).(*peer.Peer)
+	if !ok {
+		p = &peer.Peer{Addr: remoteAddr(r.RemoteAddr)}
+	}
+	if r.TLS != nil { // the handshake was not done when the connection was new
+		p = &peer.Peer{Addr: p.Addr, LocalAddr: p.LocalAddr, AuthInfo: rpc.TLSInfo(*r.TLS)}
+	}
+	return p
+}
+
+type remoteAddr string
+
+func (remoteAddr) Network() string  { return "tcp" }
+func (a remoteAddr) String() string { return string(a) }
+
+type handler struct{ service *service }
+
+// NewHandler makes the http.Handler of JSON-RPC, whatever the path.
+func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) {
+	s, err := newService(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &handler{s}, nil
+}
+
+// An exchange holds what one HTTP request needs; it is reused.
+type exchange struct {
+	body, reply []byte
+	text        text
+}
+
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+func (x *exchange) free() {
+	if cap(x.body) > keep || cap(x.reply) > keep || cap(x.text.requests) > 16 {
+		return
+	}
+	clear(x.text.requests)
+	exchanges.Put(x)
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !acceptable(w, r, h.service.maxText()) {
+		return
+	}
+	who := &caller{peer: peerOf(r)}
+	var err error
+	if who.metadata, _, err = httpmeta.Take(r.Header); err != nil {
+		httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
+		return
+	}
+	if t := r.Header.Get(httpmeta.TimeoutHeader); t != "" {
+		if who.timeout, err = httpmeta.ParseTimeout(t); err != nil {
+			httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
+			return
+		}
+	}
+	x := exchanges.Get().(*exchange)
+	defer x.free()
+	if !x.read(w, r, h.service.maxText()) {
+		return
+	}
+	h.answer(w, r, who, x)
+}
+
+// acceptable checks what can be checked before the body is read.
+func acceptable(w http.ResponseWriter, r *http.Request, limit int) bool {
+	switch {
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		httpError(w, http.StatusMethodNotAllowed, code.InvalidRequest, "JSON-RPC is POST, not "+r.Method)
+	case !isJSON(r.Header.Get("Content-Type")):
+		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
+			fmt.Sprintf("content type %q is not application/json, application/json-rpc or application/jsonrequest", r.Header.Get("Content-Type")))
+	case !isIdentity(r.Header.Get("Content-Encoding")):
+		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
+			fmt.Sprintf("content encoding %q is not supported", r.Header.Get("Content-Encoding")))
+	case r.ContentLength > int64(limit):
+		tooLong(w, limit)
+	default:
+		return true
+	}
+	return false
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	// Parameters that cannot be parsed do not make it another type.
+	t, _, err := mime.ParseMediaType(contentType)
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return false
+	}
+	return t == "application/json" || t == "application/json-rpc" || t == "application/jsonrequest"
+}
+
+func isIdentity(encoding string) bool {
+	return encoding == "" || strings.EqualFold(encoding, "identity")
+}
+
+func tooLong(w http.ResponseWriter, limit int) {
+	w.Header().Set("Connection", "close") // the rest of the body is not read
+	httpError(w, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted), fmt.Sprintf("the request is longer than the limit of %d bytes", limit))
+}
+
+// read reads the body, within the limit and a time of its own: a timeout of
+// the whole request would end slow handlers too.
+func (x *exchange) read(w http.ResponseWriter, r *http.Request, limit int) bool {
+	control := http.NewResponseController(w)
+	// A ResponseWriter that has no deadlines belongs to a server that has its
+	// own means, or to a test.
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	var err error
+	x.body, err = readAll(x.body[:0], r.Body, r.ContentLength, limit)
+	_ = control.SetReadDeadline(time.Time{})
+	switch {
+	case errors.Is(err, errTooLong):
+		tooLong(w, limit)
+	case err != nil:
+		w.Header().Set("Connection", "close")
+		httpError(w, http.StatusBadRequest, code.ParseError, "the body could not be read: "+err.Error())
+	}
+	return err == nil
+}
+
+var errTooLong = errors.New("longer than the limit")
+
+// readAll appends what r has to dst. size is what it is said to have, -1 if
+// nothing was said; it is believed up to a point.
+func readAll(dst []byte, r io.Reader, size int64, limit int) ([]byte, error) {
+	const believe = 64 << 10
+	if want := int(min(size, believe)) + 1; cap(dst) < want {
+		dst = make([]byte, 0, max(want, 512))
+	}
+	for {
+		if len(dst) == cap(dst) {
+			dst = append(dst, 0)[:len(dst)]
+		}
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case len(dst) > limit:
+			return dst, errTooLong
+		case err == io.EOF: //nolint:errorlint // io.Reader promises io.EOF itself
+			return dst, nil
+		case err != nil:
+			return dst, err
+		}
+	}
+}
+
+// answer runs what is in x.body and writes the response.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x *exchange) {
+	s := h.service
+	out := x.reply[:0]
+	err := x.text.parse(x.body, s.cfg.Limits.MaxBatch)
+	requests := x.text.requests
+	switch {
+	case err != nil:
+		out = appendTextError(out, err)
+	case !x.text.batch:
+		var outcome *rpc.Outcome
+		out, outcome = s.answer(r.Context(), who, &requests[0], out)
+		if outcome != nil {
+			httpmeta.Put(w.Header(), "", outcome.Header)
+			httpmeta.Put(w.Header(), httpmeta.TrailerPrefix, outcome.Trailer)
+		}
+	case len(requests) == 0:
+		out = appendFailure(out, nil, code.InvalidRequest, emptyBatch)
+	default:
+		out = h.batch(r.Context(), who, requests, out)
+	}
+	x.reply = out
+	if len(out) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+const emptyBatch = "the batch is empty"
+
+func (h *handler) batch(ctx context.Context, who *caller, requests []request, dst []byte) []byte {
+	var ids flights
+	ctxs := make([]context.Context, len(requests))
+	for i := range requests {
+		ctxs[i] = ids.start(ctx, &requests[i])
+	}
+	slots := make(chan struct{}, min(len(requests), h.service.cfg.Limits.MaxInFlight))
+	return h.service.batch(requests, slots, dst, func(i int, dst []byte) []byte {
+		defer ids.end(&requests[i])
+		dst, _ = h.service.answer(ctxs[i], who, &requests[i], dst)
+		return dst
+	})
+}
+
+// httpError answers a request that is not fit to be read as JSON-RPC; the body
+// is an error of JSON-RPC all the same.
+func httpError(w http.ResponseWriter, status, number int, message string) {
+	writeJSON(w, status, appendFailure(nil, nil, number, message))
+}
+
+// contentTypeJSON is shared by all responses.
+var contentTypeJSON = []string{"application/json"}
+
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = contentTypeJSON
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that has gone has nobody to tell
+}

@@ -1,0 +1,177 @@
+package jsonrpc
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+const binSuffix = "-bin"
+
+// appendMeta appends metadata as an object of lists, sorted by key.
+func appendMeta(dst []byte, md metadata.MD) []byte {
+	dst = append(dst, '{')
+	for i, k := range slices.Sorted(maps.Keys(md)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendQuoted(dst, k)
+		dst = append(dst, ':', '[')
+		for j, v := range md[k] {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			if strings.HasSuffix(k, binSuffix) {
+				dst = append(dst, '"')
+				dst = base64.RawStdEncoding.AppendEncode(dst, []byte(v))
+				dst = append(dst, '"')
+			} else {
+				dst = appendQuoted(dst, v)
+			}
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+// parseMeta is the inverse of appendMeta. raw is known to be JSON.
+func parseMeta(raw []byte) (metadata.MD, error) {
+	s := scanner{data: raw}
+	if s.peek() != '{' {
+		return nil, fmt.Errorf("must be an object, not %s", excerpt(raw))
+	}
+	md := metadata.MD{}
+	err := s.object(func(quoted []byte) error {
+		name, err := unquote(quoted)
+		if err != nil {
+			return err
+		}
+		key := strings.ToLower(string(name))
+		if _, seen := md[key]; seen {
+			return fmt.Errorf("key %q appears twice", key)
+		}
+		if s.peek() != '[' {
+			return fmt.Errorf("key %q: want an array of strings", key)
+		}
+		vs := []string{}
+		err = s.array(func() error {
+			v, err := metaValue(&s, key)
+			vs = append(vs, v)
+			return err
+		})
+		md[key] = vs
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return md, rpc.ValidateMetadata(md)
+}
+
+func metaValue(s *scanner, key string) (string, error) {
+	if s.peek() != '"' {
+		return "", fmt.Errorf("key %q: want an array of strings", key)
+	}
+	quoted, err := s.str()
+	if err != nil {
+		return "", err
+	}
+	v, err := unquote(quoted)
+	if err != nil || !strings.HasSuffix(key, binSuffix) {
+		return string(v), err
+	}
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(v), "="))
+	if err != nil {
+		return "", fmt.Errorf("key %q: value is not base64: %w", key, err)
+	}
+	return string(b), nil
+}
+
+// appendReplyMeta appends the meta member of a reply, if there is anything to
+// tell.
+func appendReplyMeta(dst []byte, header, trailer metadata.MD) []byte {
+	if len(header) == 0 && len(trailer) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"meta":{`...)
+	if len(header) > 0 {
+		dst = append(dst, `"header":`...)
+		dst = appendMeta(dst, header)
+	}
+	if len(trailer) > 0 {
+		if len(header) > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"trailer":`...)
+		dst = appendMeta(dst, trailer)
+	}
+	return append(dst, '}')
+}
+
+// parseReplyMeta is the inverse of appendReplyMeta, for the value of meta.
+func parseReplyMeta(raw []byte) (header, trailer metadata.MD, err error) {
+	s := scanner{data: raw}
+	if s.peek() != '{' {
+		return nil, nil, fmt.Errorf("must be an object, not %s", excerpt(raw))
+	}
+	err = s.object(func(quoted []byte) error {
+		v, err := s.value()
+		if err != nil {
+			return err
+		}
+		switch string(quoted) {
+		case `"header"`:
+			header, err = parseMeta(v)
+		case `"trailer"`:
+			trailer, err = parseMeta(v)
+		}
+		return err
+	})
+	return header, trailer, err
+}
+
+// timeoutMS is a timeout in milliseconds, rounded up so that the server does
+// not give up before the client; 0 if it has passed.
+func timeoutMS(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64((d-1)/time.Millisecond) + 1
+}
+
+// parseTimeout reads the timeout_ms member. Zero and less have passed, which is
+// a negative duration; what is too long for a duration is the longest one.
+func parseTimeout(raw []byte) (time.Duration, error) {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	switch {
+	case err != nil && !isInteger(raw):
+		return 0, fmt.Errorf("must be an integer, not %s", excerpt(raw))
+	case raw[0] == '-' || n == 0:
+		return -1, nil
+	case err != nil || n > math.MaxInt64/int64(time.Millisecond):
+		return math.MaxInt64, nil
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+func isInteger(raw []byte) bool {
+	digits := raw
+	if digits[0] == '-' {
+		digits = digits[1:]
+	}
+	for _, c := range digits {
+		if !isDigit(c) {
+			return false
+		}
+	}
+	return len(digits) > 0
+}

@@ -1,0 +1,129 @@
+package jsonrpc
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+// reserved reports whether a name belongs to the protocol: section 4 keeps
+// "rpc." for itself, and "$/" is this wire's. A service in a protobuf package
+// named rpc is reached with a leading slash.
+func reserved[T string | []byte](name T) bool {
+	return strings.HasPrefix(string(name), "rpc.") || strings.HasPrefix(string(name), "$/")
+}
+
+// names finds methods by the names that requests carry.
+type names struct {
+	cfg   *rpc.ServerConfig
+	index atomic.Pointer[nameIndex]
+	mu    sync.Mutex // held while the index is made anew
+}
+
+type nameIndex struct {
+	methods int // how many methods it was made from
+	entries map[string]*nameEntry
+}
+
+// A nameEntry is a method under one of its names.
+type nameEntry struct {
+	form  *form
+	short bool // the short name, whose result may be bare
+	err   error
+}
+
+// newNames indexes the methods that are registered already. The error names
+// the declarations that cannot work.
+func newNames(cfg *rpc.ServerConfig) (*names, error) {
+	n := &names{cfg: cfg}
+	index := makeIndex(cfg.Registry.Methods())
+	n.index.Store(index)
+	var errs []error
+	for _, e := range index.entries {
+		if e.err != nil && e.short {
+			errs = append(errs, e.err)
+		}
+	}
+	return n, errors.Join(errs...)
+}
+
+func makeIndex(methods []*everywire.Method) *nameIndex {
+	index := &nameIndex{methods: len(methods), entries: make(map[string]*nameEntry, 3*len(methods))}
+	shorts := map[string]*everywire.Method{}
+	for _, m := range methods {
+		f, err := formOf(m)
+		if full := m.FullName(); !reserved(full) {
+			index.entries[full] = &nameEntry{form: f, err: err}
+		}
+		index.entries[m.Path()] = &nameEntry{form: f, err: err}
+		if m.JSONRPC == nil || m.JSONRPC.Name == "" {
+			continue
+		}
+		name := m.JSONRPC.Name
+		if other := shorts[name]; other != nil {
+			err = fmt.Errorf("JSON-RPC name %q is declared by both %s and %s", name, other.FullName(), m.FullName())
+		}
+		shorts[name] = m
+	}
+	for name, m := range shorts {
+		f, err := formOf(m)
+		switch taken := index.entries[name]; {
+		case taken != nil && taken.form.method != m:
+			err = fmt.Errorf("JSON-RPC name %q of %s is the full name of another method", name, m.FullName())
+		case taken != nil:
+			continue
+		}
+		index.entries[name] = &nameEntry{form: f, short: true, err: err}
+	}
+	return index
+}
+
+// lookup finds a method by its full name, with or without the slash before
+// it, or by its short name. Methods registered after the server was made are
+// found too. The error is a status.
+func (n *names) lookup(name []byte) (*nameEntry, error) {
+	e := n.index.Load().entries[string(name)]
+	if e == nil {
+		e = n.refresh().entries[string(name)]
+	}
+	switch {
+	case e == nil:
+		return nil, n.unknown(string(name))
+	case e.err != nil:
+		return nil, status.Error(codes.Internal, e.err.Error())
+	}
+	return e, nil
+}
+
+// refresh makes the index anew if methods were added.
+func (n *names) refresh() *nameIndex {
+	methods := n.cfg.Registry.Methods()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	index := n.index.Load()
+	if len(methods) > index.methods {
+		index = makeIndex(methods)
+		n.index.Store(index)
+	}
+	return index
+}
+
+func (n *names) unknown(name string) error {
+	if reserved(name) {
+		return status.Errorf(codes.Unimplemented, "unknown method %q; names that begin with rpc. or $/ are reserved", name)
+	}
+	if path := "/" + strings.TrimPrefix(name, "/"); strings.Contains(path[1:], "/") {
+		if _, err := n.cfg.Lookup(path); err != nil {
+			return err
+		}
+	}
+	return status.Errorf(codes.Unimplemented, "unknown method %q", name)
+}

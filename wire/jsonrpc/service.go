@@ -1,0 +1,204 @@
+package jsonrpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/stream"
+)
+
+// A service answers requests, whatever they came by.
+type service struct {
+	cfg   *rpc.ServerConfig
+	names *names
+}
+
+func newService(cfg *rpc.ServerConfig) (*service, error) {
+	n, err := newNames(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &service{cfg: cfg, names: n}, nil
+}
+
+// A caller is what a transport knows about the sender of a request.
+type caller struct {
+	peer *peer.Peer
+	// metadata and timeout as the transport carries them; members of the
+	// request come before them.
+	metadata metadata.MD
+	timeout  time.Duration
+}
+
+// A call is one request being answered.
+type call struct {
+	service *service
+	req     *request
+	form    *nameEntry
+
+	out   []byte // the reply so far
+	start int    // where it begins in out
+}
+
+// How replies begin.
+const (
+	replyHead = `{"jsonrpc":"2.0","result":`
+	errorHead = `{"jsonrpc":"2.0","error":`
+)
+
+// answer runs a request and appends its reply to dst, nothing for a
+// notification. The outcome is nil if no handler was asked.
+func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byte) ([]byte, *rpc.Outcome) {
+	if r.invalid != "" {
+		return appendFailure(dst, r.id, code.InvalidRequest, r.invalid), nil
+	}
+	c := &call{service: s, req: r, out: dst, start: len(dst)}
+	in := &rpc.Incoming{Metadata: who.metadata, Timeout: who.timeout, Peer: who.peer, Size: len(r.params), Decode: c.decode, Encode: c.encode}
+	if why := readMembers(in, r); why != "" {
+		if r.notification() {
+			return dst, nil
+		}
+		return appendFailure(dst, r.id, code.InvalidRequest, why), nil
+	}
+	var err error
+	if c.form, err = s.names.lookup(r.method); err != nil {
+		return c.fail(status.Convert(err)), nil
+	}
+	in.Method = c.form.form.method
+	outcome := s.cfg.Unary(ctx, in)
+	if outcome.Status.Code() != codes.OK {
+		c.fail(outcome.Status)
+	} else {
+		c.finish()
+	}
+	if r.meta != nil && !r.notification() {
+		c.out = appendReplyMeta(c.out[:len(c.out)-1], outcome.Header, outcome.Trailer)
+		c.out = append(c.out, '}')
+	}
+	return c.out, outcome
+}
+
+// readMembers reads meta and timeout_ms, which this wire adds to the
+// specification. It returns what is wrong with them.
+func readMembers(in *rpc.Incoming, r *request) string {
+	if r.meta != nil {
+		md, err := parseMeta(r.meta)
+		if err != nil {
+			return fmt.Sprintf(`member "meta": %v`, err)
+		}
+		if len(in.Metadata) > 0 {
+			joined := in.Metadata.Copy()
+			for k, vs := range md {
+				joined[k] = vs
+			}
+			md = joined
+		}
+		in.Metadata = md
+	}
+	if r.timeout != nil {
+		d, err := parseTimeout(r.timeout)
+		if err != nil {
+			return fmt.Sprintf(`member "timeout_ms" %v`, err)
+		}
+		in.Timeout = d
+	}
+	return ""
+}
+
+// scratches hold request messages that a form had to make.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+// keep is the largest capacity that pools keep.
+const keep = 64 << 10
+
+func (c *call) decode(v any) error {
+	scratch := scratches.Get().(*[]byte)
+	msg, err := c.form.form.message(c.req.params, scratch)
+	if err == nil {
+		err = codec.Decode(msg, v)
+	}
+	if cap(*scratch) <= keep {
+		scratches.Put(scratch)
+	}
+	return err
+}
+
+func (c *call) encode(v any) (int, error) {
+	if c.req.notification() {
+		return 0, nil
+	}
+	out := append(c.out, replyHead...)
+	result := len(out)
+	out, err := codec.Append(out, v)
+	if err != nil {
+		return 0, err
+	}
+	if c.form.short {
+		out = c.form.form.bare(out, result)
+	}
+	c.out = out
+	return len(out) - result, nil
+}
+
+// finish completes a reply with a result.
+func (c *call) finish() {
+	if !c.req.notification() {
+		c.out = appendID(c.out, c.req.id)
+	}
+}
+
+// fail makes the reply an error, whatever it was before.
+func (c *call) fail(s *status.Status) []byte {
+	if c.out = c.out[:c.start]; c.req.notification() {
+		return c.out
+	}
+	c.out = appendStatusReply(c.out, c.req.id, s)
+	if n, most := len(c.out)-c.start, c.service.maxText(); n > most {
+		tooLarge := status.Newf(codes.ResourceExhausted, "error %s of %d bytes is larger than the limit of %d", code.Name(s.Code()), n, most)
+		c.out = appendStatusReply(c.out[:c.start], c.req.id, tooLarge)
+	}
+	return c.out
+}
+
+// maxText is the limit of one HTTP body or frame: a message, its metadata in
+// base64, and an envelope.
+func (s *service) maxText() int { return stream.MaxFrame(s.cfg.Limits.MaxMessage, s.cfg.Limits) }
+
+func appendStatusReply(dst, id []byte, s *status.Status) []byte {
+	dst = append(dst, errorHead...)
+	dst = appendStatus(dst, s)
+	return appendID(dst, id)
+}
+
+// appendFailure appends an error reply of the protocol itself.
+func appendFailure(dst, id []byte, number int, message string) []byte {
+	dst = append(dst, errorHead...)
+	dst = appendError(dst, number, message)
+	return appendID(dst, id)
+}
+
+func appendID(dst, id []byte) []byte {
+	if id == nil {
+		id = null
+	}
+	dst = append(dst, `,"id":`...)
+	dst = append(dst, id...)
+	return append(dst, '}')
+}
+
+// appendTextError answers a text that could not be read as a whole.
+func appendTextError(dst []byte, err error) []byte {
+	if _, ok := err.(*batchError); ok { //nolint:errorlint // parse returns it as it is
+		return appendFailure(dst, nil, code.InvalidRequest, err.Error())
+	}
+	return appendFailure(dst, nil, code.ParseError, "the text is not JSON: "+err.Error())
+}

@@ -1,0 +1,200 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/stream"
+)
+
+type streamConn struct {
+	encoder
+	engine *stream.Client
+	cancel bool // tell the server about calls that nobody waits for
+}
+
+// NewConn makes a client of JSON-RPC over byte streams.
+func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	if _, err := checkOption(cfg.Options, "framing", framingLine); err != nil {
+		return nil, err
+	}
+	cancel, err := checkOption(cfg.Options, "cancel", "on", "off")
+	if err != nil {
+		return nil, err
+	}
+	return &streamConn{
+		encoder: encoder{cfg: cfg},
+		cancel:  cancel == "on",
+		engine: stream.NewClient(stream.ClientConfig{
+			Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, alpnStream) },
+			Open:     func() stream.ClientSession { return new(clientSession) },
+			MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
+		}),
+	}, nil
+}
+
+func (c *streamConn) Close() error { return c.engine.Close() }
+
+func (c *streamConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, rpc.NoStreams(wireName)
+}
+
+func (c *streamConn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
+	return c.cfg.Invoke(ctx, path, args, reply, opts, func(ctx context.Context, call *rpc.Outgoing) error {
+		x := &clientCall{conn: c, ctx: ctx, call: call, args: args, reply: reply}
+		return call.Reach(ctx, func() (err error) {
+			if call.OneWay {
+				call.Peer, err = c.engine.Send(ctx, x.appendNotification)
+			} else {
+				call.Peer, err = c.engine.Do(ctx, x)
+			}
+			return err
+		})
+	})
+}
+
+// A clientCall is one call as the engine sees it.
+type clientCall struct {
+	conn        *streamConn
+	ctx         context.Context //nolint:containedctx // lives as long as the call
+	call        *rpc.Outgoing
+	args, reply any
+}
+
+func (x *clientCall) Append(dst []byte, id uint32) ([]byte, error) {
+	dst, err := x.appendMembers(dst)
+	if err != nil {
+		return nil, err
+	}
+	return append(appendNumericID(dst, id), '\n'), nil
+}
+
+func (x *clientCall) appendNotification(dst []byte) ([]byte, error) {
+	dst, err := x.appendMembers(dst)
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, '}', '\n'), nil
+}
+
+// appendMembers appends all of a request but its id and end.
+func (x *clientCall) appendMembers(dst []byte) ([]byte, error) {
+	dst, err := x.conn.appendRequest(dst, x.call, x.args)
+	if err != nil {
+		return nil, err
+	}
+	if len(x.call.Metadata) > 0 || x.call.WantMeta {
+		dst = append(dst, `,"meta":`...)
+		dst = appendMeta(dst, x.call.Metadata)
+	}
+	if deadline, ok := x.ctx.Deadline(); ok {
+		dst = append(dst, `,"timeout_ms":`...)
+		dst = strconv.AppendInt(dst, timeoutMS(time.Until(deadline)), 10)
+	}
+	return dst, nil
+}
+
+func (x *clientCall) AppendCancel(dst []byte, id uint32) []byte {
+	if !x.conn.cancel {
+		return dst
+	}
+	dst = append(dst, `{"jsonrpc":"2.0","method":"`+cancelMethod+`","params":{"id":`...)
+	dst = strconv.AppendUint(dst, uint64(id), 10)
+	return append(dst, '}', '}', '\n')
+}
+
+func (x *clientCall) Read(frame []byte) error {
+	var r response
+	if err := r.parse(frame); err != nil {
+		return status.Errorf(codes.Internal, "the reply of %s is not JSON-RPC: %v: %s", x.call.Path[1:], err, excerpt(frame))
+	}
+	return x.conn.readReply(&r, x.call, x.reply)
+}
+
+func (x *clientCall) MaxFrame() int { return x.conn.maxReply(x.call) }
+
+// A clientSession is one connection. It has no state but the framer's.
+type clientSession struct{ lineFramer }
+
+// Route finds the id of a reply. Requests and notifications of the server, and
+// replies to nobody, are ignored. An error with a null id says that the server
+// could not tell which request it is about; as no call can be left waiting for
+// a reply that never comes, it ends the connection and all that is pending.
+func (s *clientSession) Route(frame []byte) (uint32, stream.Kind, error) {
+	if id, ok := idAtEnd(frame); ok {
+		return id, stream.Reply, nil
+	}
+	if frame[0] == '[' {
+		return 0, stream.Ignore, nil
+	}
+	var r response
+	if err := r.parse(frame); err != nil {
+		return s.routeUnknown(frame, err)
+	}
+	if id, ok := parseID(r.id); ok {
+		return id, stream.Reply, nil
+	}
+	if r.err != nil && (r.id == nil || string(r.id) == "null") {
+		return 0, stream.Ignore, statusOf(r.err).Err()
+	}
+	return 0, stream.Ignore, nil
+}
+
+// routeUnknown judges what is no response: a request is ignored, other things
+// end the connection.
+func (s *clientSession) routeUnknown(frame []byte, err error) (uint32, stream.Kind, error) {
+	var t text
+	if t.parse(frame, 1) == nil && t.requests[0].invalid == "" {
+		return 0, stream.Ignore, nil
+	}
+	return 0, stream.Ignore, err
+}
+
+// RouteTooLong finds the id if the server writes it before the result.
+func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) {
+	sc := scanner{data: head}
+	if sc.peek() != '{' {
+		return 0, false
+	}
+	_ = sc.object(func(quoted []byte) error { // what follows the id may be cut off
+		v, err := sc.value()
+		if err == nil && string(quoted) == `"id"` {
+			id, ok = parseID(v)
+		}
+		return err
+	})
+	return id, ok
+}
+
+// idAtEnd is the quick way for servers that begin a reply as ours do and write
+// the id last. What ends so has the member in its outermost object, or is no
+// JSON; which of these, Read finds out.
+func idAtEnd(frame []byte) (uint32, bool) {
+	if !bytes.HasPrefix(frame, []byte(replyHead)) && !bytes.HasPrefix(frame, []byte(errorHead)) {
+		return 0, false
+	}
+	const before = `,"id":`
+	end := len(frame) - 1
+	start := end
+	for start > 0 && isDigit(frame[start-1]) {
+		start--
+	}
+	if end < 0 || frame[end] != '}' || !bytes.HasSuffix(frame[:start], []byte(before)) {
+		return 0, false
+	}
+	return parseID(frame[start:end])
+}
+
+// parseID reads an id as this client writes it.
+func parseID(raw []byte) (uint32, bool) {
+	n, err := strconv.ParseUint(string(raw), 10, 32)
+	return uint32(n), err == nil && (len(raw) == 1 || raw[0] != '0')
+}

@@ -1,0 +1,182 @@
+package jsonrpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/stream"
+)
+
+// cancelMethod is the notification that ends a request in flight.
+const cancelMethod = "$/cancelRequest"
+
+// framingLine is the one framing of streams: a message a line.
+const framingLine = "line"
+
+// alpnStream is what TLS negotiates on streams.
+const alpnStream = "jsonrpc"
+
+// NewServer makes a server of JSON-RPC over byte streams.
+func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
+	if _, err := checkOption(cfg.Options, "framing", framingLine); err != nil {
+		return nil, err
+	}
+	s, err := newService(cfg)
+	if err != nil {
+		return nil, err
+	}
+	tls := cfg.TLS
+	if tls != nil {
+		tls = tls.Clone()
+		tls.NextProtos = []string{alpnStream}
+	}
+	return &streamServer{stream.NewServer(stream.ServerConfig{
+		Open: func(c *stream.ServerConn) stream.ServerSession {
+			return &serverSession{service: s, conn: c, who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight)}
+		},
+		MaxFrame:    s.maxText(),
+		MaxInFlight: cfg.Limits.MaxInFlight,
+		TLS:         tls,
+		Logger:      cfg.Logger,
+	})}, nil
+}
+
+type streamServer struct{ engine *stream.Server }
+
+func (s *streamServer) Serve(lis net.Listener) error       { return s.engine.Serve(lis) }
+func (s *streamServer) Shutdown(ctx context.Context) error { return s.engine.Shutdown(ctx) }
+
+// A serverSession is one connection.
+type serverSession struct {
+	lineFramer
+	service *service
+	conn    *stream.ServerConn
+	who     caller
+	ids     flights
+	slots   chan struct{} // taken by the elements of batches
+}
+
+// Receive reads a frame here, before those behind it, so that a cancellation
+// finds the request that came before it.
+func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
+	t := tasks.Get().(*task)
+	t.session, t.frame = s, frame
+	t.err = t.text.parse(frame, s.service.cfg.Limits.MaxBatch)
+	if t.err != nil {
+		return t, nil
+	}
+	requests := t.text.requests
+	kept := requests[:0]
+	for _, r := range requests {
+		if !s.control(&r) {
+			kept = append(kept, r)
+		}
+	}
+	t.text.requests = kept
+	if len(kept) == 0 && len(requests) > 0 {
+		t.free()
+		return nil, nil
+	}
+	for i := range kept {
+		t.ctxs = append(t.ctxs, s.ids.start(s.conn.Context(), &kept[i]))
+	}
+	return t, nil
+}
+
+// control does what the notifications of the protocol itself ask for, and
+// reports whether r was one. Those that it does not know are none of ours, and
+// nobody waits for an answer.
+func (s *serverSession) control(r *request) bool {
+	if r.invalid != "" || !r.notification() || !reserved(r.method) {
+		return false
+	}
+	if string(r.method) == cancelMethod && r.params != nil && r.params[0] == '{' {
+		if id, ok := memberOf(r.params, "id"); ok {
+			s.ids.cancel(id)
+		}
+	}
+	return true
+}
+
+// LastWords tells a peer why it is cut off, if it speaks JSON-RPC at all.
+func (s *serverSession) LastWords(_ []byte, err error, dst []byte) []byte {
+	if long, ok := err.(*stream.TooLargeError); ok { //nolint:errorlint // as the engine's contract says
+		dst = appendFailure(dst, nil, code.JSONRPC(codes.ResourceExhausted),
+			fmt.Sprintf("the request is longer than the limit of %d bytes", long.Limit))
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// A task is one frame being answered.
+type task struct {
+	session *serverSession
+	frame   []byte // where it was when text was read
+	text    text
+	err     error
+	ctxs    []context.Context //nolint:containedctx // of the requests, made in order of arrival
+}
+
+var tasks = sync.Pool{New: func() any { return new(task) }}
+
+func (t *task) free() {
+	if cap(t.text.requests) > 16 {
+		return
+	}
+	clear(t.text.requests[:cap(t.text.requests)])
+	clear(t.ctxs)
+	*t = task{text: text{requests: t.text.requests[:0]}, ctxs: t.ctxs[:0]}
+	tasks.Put(t)
+}
+
+func (t *task) Run(frame, dst []byte) []byte {
+	return t.reply(frame, dst, func(i int, dst []byte) []byte {
+		dst, _ = t.session.service.answer(t.ctxs[i], &t.session.who, &t.text.requests[i], dst)
+		return dst
+	})
+}
+
+// Refuse answers without running anything.
+func (t *task) Refuse(frame, dst []byte) []byte {
+	return t.reply(frame, dst, func(i int, dst []byte) []byte {
+		r := &t.text.requests[i]
+		if r.notification() {
+			return dst
+		}
+		return appendStatusReply(dst, r.id, status.New(codes.Unavailable, "the server is shutting down"))
+	})
+}
+
+func (t *task) reply(frame, dst []byte, run func(i int, dst []byte) []byte) []byte {
+	defer t.free()
+	requests := t.text.requests
+	for i := range requests {
+		requests[i].move(t.frame, frame)
+	}
+	one := func(i int, dst []byte) []byte {
+		defer t.session.ids.end(&requests[i])
+		return run(i, dst)
+	}
+	start := len(dst)
+	switch {
+	case t.err != nil:
+		dst = appendTextError(dst, t.err)
+	case !t.text.batch:
+		dst = one(0, dst)
+	case len(requests) == 0:
+		dst = appendFailure(dst, nil, code.InvalidRequest, emptyBatch)
+	default:
+		dst = t.session.service.batch(requests, t.session.slots, dst, one)
+	}
+	if len(dst) > start {
+		dst = append(dst, '\n')
+	}
+	return dst
+}
