@@ -1,0 +1,100 @@
+package ref
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/creachadair/jrpc2"
+	"github.com/creachadair/jrpc2/channel"
+	"github.com/creachadair/jrpc2/handler"
+	jserver "github.com/creachadair/jrpc2/server"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/service/arith"
+)
+
+type jrpc2Server struct {
+	methods handler.Map
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+func newJRPC2Server(o Options) server {
+	s := &jrpc2Server{}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if o.Service == "arith" {
+		s.methods = handler.Map{"sum": handler.New(jrpc2Sum)}
+	} else {
+		s.methods = handler.Map{"echo": handler.New(jrpc2Echo)}
+	}
+	return s
+}
+
+func jrpc2Sum(_ context.Context, numbers []int64) (int64, error) {
+	var sum int64
+	for _, n := range numbers {
+		sum += n
+	}
+	return sum, nil
+}
+
+// jrpc2Echo takes the document as the only element of its params, because
+// JSON-RPC's params must be an array or an object and a document need not be.
+func jrpc2Echo(_ context.Context, params [1]any) (any, error) { return params[0], nil }
+
+func (s *jrpc2Server) serve(lis net.Listener) error {
+	err := jserver.Loop(s.ctx, jserver.NetAccepter(lis, channel.Line), jserver.Static(s.methods), nil)
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (s *jrpc2Server) stop(context.Context) error {
+	s.cancel()
+	return nil
+}
+
+type jrpc2Conn struct {
+	unary
+	client *jrpc2.Client
+}
+
+func dialJRPC2(ctx context.Context, addr string, dial Dialer, _ Options) (Conn, error) {
+	nc, err := dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &jrpc2Conn{client: jrpc2.NewClient(channel.Line(nc, nc), nil)}, nil
+}
+
+func (c *jrpc2Conn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.CallOption) error {
+	switch in := in.(type) {
+	case *arith.SumRequest:
+		if out, ok := out.(*arith.SumReply); ok {
+			return c.call(ctx, "sum", in.Numbers, &out.Sum)
+		}
+	case *everywire.Document:
+		if out, ok := out.(*everywire.Document); ok {
+			return c.call(ctx, "echo", [1]any{in.Value}, &out.Value)
+		}
+	}
+	return unknownMessage(in, out)
+}
+
+func (c *jrpc2Conn) call(ctx context.Context, method string, params, result any) error {
+	err := c.client.CallResult(ctx, method, params, result)
+	if err == nil {
+		return nil
+	}
+	if remote, ok := errors.AsType[*jrpc2.Error](err); ok && ctx.Err() == nil {
+		return status.Error(codes.Unknown, remote.Error())
+	}
+	return failed(ctx, err)
+}
+
+func (c *jrpc2Conn) Close() error { return c.client.Close() }
