@@ -1,0 +1,180 @@
+package everywire
+
+import (
+	"go/build"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/everywire/everywire"
+
+// An importRule says which of this module's packages, and which others, a part
+// of the tree may import in code that is not a test.
+type importRule struct {
+	// dirs are the folders that it holds for; a trailing /... takes all below.
+	dirs []string
+	// ours are the folders of this module that they may import.
+	ours []string
+	// forbidden are other modules' packages that they must not import.
+	forbidden []string
+	reason    string
+}
+
+var importRules = []importRule{
+	{
+		dirs: []string{"schema"}, ours: []string{},
+		forbidden: []string{"google.golang.org/grpc"},
+		reason:    "everything stands on the description of types; it must stand on nothing, or cycles and heavy imports follow",
+	},
+	{
+		dirs: []string{"."}, ours: []string{"schema"},
+		forbidden: []string{"github.com/go-json-experiment", "github.com/tinylib", "net/http"},
+		reason:    "core is gRPC's programming model without a wire or a codec: whoever only registers services compiles neither",
+	},
+	{
+		dirs: []string{"codec/..."}, ours: []string{"schema"},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "a codec is bytes and types; one that knew calls could not be used on every wire",
+	},
+	{
+		dirs: []string{"wire/internal/..."}, ours: []string{".", "schema", "wire/internal/..."},
+		reason: "what wires share must not know any of them, nor how a message is encoded",
+	},
+	{
+		dirs:   []string{"wire/rest", "wire/jsonrpc", "wire/msgpackrpc", "wire/grpcwire"},
+		ours:   []string{".", "schema", "codec/...", "wire/internal/..."},
+		reason: "a wire that imported another could not be understood, or left out, by itself",
+	},
+	{
+		dirs:   []string{"wire"},
+		ours:   []string{".", "schema", "wire/internal/...", "wire/rest", "wire/jsonrpc", "wire/msgpackrpc", "wire/grpcwire"},
+		reason: "the one place that knows every wire; it needs no service and no lab",
+	},
+	{
+		dirs:      []string{"service/arith", "service/echo", "service/kv"},
+		ours:      []string{"."},
+		forbidden: []string{"net/http", "google.golang.org/protobuf", "github.com/go-json-experiment"},
+		reason:    "a service that knew a wire or a codec would disprove the promise: written once, served on every wire",
+	},
+	{
+		dirs: []string{"lab/plan"}, ours: []string{},
+		reason: "a plan is data: it stands in every record and must be readable without the rest",
+	},
+	{
+		dirs: []string{"lab/record"}, ours: []string{"lab/plan"},
+		reason: "a record can be read and reported on by anybody, without the code that was measured",
+	},
+	{
+		dirs: []string{"lab/stats"}, ours: []string{"lab/plan", "lab/record"},
+		reason: "statistics see records only: what is claimed must follow from what was written down",
+	},
+	{
+		dirs: []string{"lab/report"}, ours: []string{"lab/plan", "lab/record", "lab/stats"},
+		reason: "a report can be remade from its record alone",
+	},
+	{
+		dirs: []string{"lab/netcount"}, ours: []string{"lab/record"},
+		reason: "bytes are counted at the socket, the same for every arm",
+	},
+	{
+		dirs: []string{"lab/load", "lab/proc", "lab/run"}, ours: []string{".", "schema", "service/...", "lab/..."},
+		reason: "the generator sees a grpc.ClientConnInterface, so that every arm, ours or not, is called in the same way",
+	},
+}
+
+// heavy modules are for the command and the lab.
+var heavy = []string{
+	"github.com/creachadair/jrpc2", "github.com/alecthomas/kong", "github.com/jedib0t/go-pretty", "github.com/HdrHistogram",
+	"golang.org/x/term", "testing", "github.com/google/go-cmp", "pgregory.net/rapid",
+}
+
+func TestImports(t *testing.T) {
+	for _, pkg := range packages(t) {
+		for _, rule := range importRules {
+			if !matches(rule.dirs, pkg.dir) {
+				continue
+			}
+			for _, imp := range pkg.imports {
+				dir, isOurs := strings.CutPrefix(imp, module)
+				dir = strings.TrimPrefix(dir, "/")
+				if dir == "" {
+					dir = "."
+				}
+				if isOurs && !matches(rule.ours, dir) {
+					t.Errorf("%s imports %s.\n\tIt may import %q of this module: %s.", pkg.dir, imp, rule.ours, rule.reason)
+				}
+				if slices.ContainsFunc(rule.forbidden, func(f string) bool { return within(imp, f) }) {
+					t.Errorf("%s imports %s, which it must not: %s.", pkg.dir, imp, rule.reason)
+				}
+			}
+		}
+	}
+}
+
+// Whoever imports the library compiles no command line, no peer, no test.
+func TestLibraryIsLight(t *testing.T) {
+	library := []string{".", "schema", "codec/...", "wire", "wire/internal/...", "wire/rest", "wire/jsonrpc", "wire/msgpackrpc", "wire/grpcwire", "service/..."}
+	for _, pkg := range packages(t) {
+		if !matches(library, pkg.dir) {
+			continue
+		}
+		for _, imp := range pkg.imports {
+			if slices.ContainsFunc(heavy, func(h string) bool { return within(imp, h) }) {
+				t.Errorf("%s imports %s, so everybody who imports the library compiles it", pkg.dir, imp)
+			}
+		}
+	}
+}
+
+type goPackage struct {
+	dir     string
+	imports []string
+}
+
+// packages lists the module's packages with the imports of their code, for
+// every system; tests are not counted.
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	var all []goPackage
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !d.IsDir():
+			return nil
+		case dir != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"), dir == "tools", dir == "bench":
+			return filepath.SkipDir
+		}
+		ctx := build.Default
+		ctx.UseAllFiles = true
+		p, err := ctx.ImportDir(dir, 0)
+		if p != nil && len(p.Imports) > 0 {
+			all = append(all, goPackage{filepath.ToSlash(dir), p.Imports})
+		}
+		if _, none := err.(*build.NoGoError); none || p != nil && len(p.Imports) > 0 {
+			return nil // with all files a folder may hold package main twice; the imports are what counts
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 15 {
+		t.Fatalf("found only %d packages: the test looks in the wrong place", len(all))
+	}
+	return all
+}
+
+func matches(patterns []string, dir string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if root, all := strings.CutSuffix(p, "/..."); all {
+			return within(dir, root)
+		}
+		return dir == p
+	})
+}
+
+func within(path, root string) bool { return path == root || strings.HasPrefix(path, root+"/") }

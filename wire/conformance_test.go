@@ -1,0 +1,27 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/everywire/everywire/wire/wiretest"
+)
+
+// Every wire runs the one suite, with gRPC as the oracle.
+func TestConformance(t *testing.T) {
+	for _, shape := range []string{
+		"rest",
+		"rest?reconnect",
+		"rest+unix",
+		"jsonrpc+http",
+		"jsonrpc+tcp",
+		"jsonrpc+unix",
+		"msgpackrpc+tcp?meta=on",
+		"msgpackrpc+unix?meta=on",
+		"grpc",
+		"grpc+unix",
+		"grpc?codec=json",
+		"grpc?codec=msgpack",
+	} {
+		t.Run(shape, func(t *testing.T) { wiretest.Run(t, shape) })
+	}
+}

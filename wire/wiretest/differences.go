@@ -1,0 +1,33 @@
+package wiretest
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/wiretest/probepb"
+)
+
+// expectDifferences changes what gRPC gave for a case into what the wire under
+// test must give. Every line is a difference that users can see, and says why
+// it is there.
+func (s *suite) expectDifferences(name string, want *observation) {
+	if name == "panic" {
+		// grpc-go lets a panic take the process down; the registry recovers it
+		// on every wire, gRPC included. The oracle's stand-in only gives the code.
+		want.Message = "panic in the handler of " + runMethod
+	}
+}
+
+// recovering gives the oracle what grpc-go lacks: it answers a panic.
+type recovering struct{ *probe }
+
+func (r recovering) Run(ctx context.Context, in *probepb.RunRequest) (out *probepb.RunReply, err error) {
+	defer func() {
+		if recover() != nil {
+			out, err = nil, status.Error(codes.Internal, "panic")
+		}
+	}()
+	return r.probe.Run(ctx, in)
+}

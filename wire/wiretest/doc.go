@@ -1,0 +1,8 @@
+// Package wiretest is the conformance suite of the wires. [Run] serves the
+// probe service on one target, calls it in every way, and holds what is seen
+// to what bare grpc-go gives for the same call: results, status codes,
+// messages, details, headers, trailers.
+//
+// Every wire runs the same cases. Where a wire must differ, the difference
+// stands in differences.go with its reason.
+package wiretest
