@@ -90,6 +90,9 @@ func (b *builder) message(t reflect.Type) (*Message, error) {
 	}
 	if reflect.PointerTo(t).Implements(protoMessageType) {
 		desc := reflect.New(t).Interface().(proto.Message).ProtoReflect().Descriptor()
+		if desc == nil {
+			return nil, fmt.Errorf("schema: the Go type %s stands for no message of its own: its values have descriptors, the type has not", t)
+		}
 		m := &Message{Name: desc.FullName(), Type: t, Desc: desc}
 		b.done[t] = m
 		return m, nil
@@ -134,17 +137,25 @@ func (b *builder) fields(m *Message) error {
 			}
 		}
 	}
+	hidden, excluded := false, false
 	next := protoreflect.FieldNumber(1)
 	for i := range m.Type.NumField() {
 		sf := m.Type.Field(i)
 		tag, tagged := sf.Tag.Lookup(tagKey)
 		if !sf.IsExported() {
-			if tagged && sf.Name != "_" {
+			switch {
+			case sf.Name == "_":
+			case tagged && tag != "-":
 				return fieldError(m, sf, "has a %s tag but is not exported", tagKey)
+			case sf.Anonymous && !tagged:
+				return fieldError(m, sf, "is embedded and not exported, so its fields would be lost: give it a name and a number, or exclude it by `%s:\"-\"`", tagKey)
+			default:
+				hidden = true
 			}
 			continue
 		}
 		if tag == "-" {
+			excluded = true
 			continue
 		}
 		f := &Field{Index: i}
@@ -158,7 +169,7 @@ func (b *builder) fields(m *Message) error {
 		case byOrder:
 			f.Number = next
 		default:
-			return fieldError(m, sf, "has no number: tag it `%s:\"N\"`, exclude it by `%s:\"-\"`, or put `_ struct{} `+\"`%s:\\\"by-order\\\"`\"+` into the struct", tagKey, tagKey, tagKey)
+			return fieldError(m, sf, "has no number: tag it `%s:\"N\"`, exclude it by `%s:\"-\"`, or number all by a field _ struct{} tagged `%s:\"by-order\"`", tagKey, tagKey, tagKey)
 		}
 		if !f.Number.IsValid() || (f.Number >= 19000 && f.Number <= 19999) {
 			return fieldError(m, sf, "the number %d is not allowed (1 to 536870911, without 19000 to 19999)", f.Number)
@@ -181,6 +192,10 @@ func (b *builder) fields(m *Message) error {
 		}
 		m.byNumber[f.Number] = f
 		m.Fields = append(m.Fields, f)
+	}
+	if hidden && !excluded && len(m.Fields) == 0 {
+		// Such as big.Int: it would look like a message without content.
+		return fmt.Errorf("schema: %s has only unexported fields, so nothing of it would be written", m.Type)
 	}
 	slices.SortFunc(m.Fields, func(a, b *Field) int { return int(a.Number - b.Number) })
 	return nil
@@ -205,6 +220,9 @@ func names(m *Message, sf reflect.StructField, f *Field) error {
 	case name == "":
 		f.Name = snake(sf.Name)
 		f.JSONName = lowerCamel(f.Name)
+		if !protoreflect.Name(f.Name).IsValid() {
+			return fieldError(m, sf, "the Go name is not made of ASCII letters, digits and _: give it another by `json:\"NAME\"`")
+		}
 	case protoreflect.Name(name).IsValid():
 		f.Name, f.JSONName = snake(name), name
 	default:
@@ -216,14 +234,17 @@ func names(m *Message, sf reflect.StructField, f *Field) error {
 func (b *builder) classify(m *Message, sf reflect.StructField, f *Field) (err error) {
 	t := sf.Type
 	switch {
+	case scalarKind(t) != Invalid: // also a map, slice or array that is written as text
 	case t.Kind() == reflect.Map:
-		switch f.MapKey = scalarKind(t.Key()); f.MapKey {
-		case Bool, Int32, Int64, Uint32, Uint64, String:
+		switch f.MapKey = scalarKind(t.Key()); {
+		case isText(t.Key()):
+			return fieldError(m, sf, "a map's key must be a plain string, an integer or a bool, not the text type %s", t.Key())
+		case f.MapKey == Bool, f.MapKey == Int32, f.MapKey == Int64, f.MapKey == Uint32, f.MapKey == Uint64, f.MapKey == String:
 		default:
 			return fieldError(m, sf, "a map's key must be a string, an integer or a bool, not %s", t.Key())
 		}
 		t = t.Elem()
-	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+	case t.Kind() == reflect.Slice:
 		f.Repeated = true
 		t = t.Elem()
 	case t.Kind() == reflect.Array:
@@ -235,8 +256,8 @@ func (b *builder) classify(m *Message, sf reflect.StructField, f *Field) (err er
 	f.Type = t
 	f.Kind = scalarKind(t)
 	f.Text = f.Kind == String && isText(t)
-	if f.Text && f.MapKey != Invalid {
-		f.Text = true
+	if f.Quoted && f.Kind != Int64 && f.Kind != Uint64 {
+		return fieldError(m, sf, "the json tag's option \"string\" is for 64-bit integers, not for %s", t)
 	}
 	if f.Kind != Invalid {
 		return nil
@@ -296,7 +317,7 @@ func scalarKind(t reflect.Type) Kind {
 	case reflect.String:
 		return String
 	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
+		if t.Elem().Kind() == reflect.Uint8 && !isText(t.Elem()) {
 			return Bytes
 		}
 	}
