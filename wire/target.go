@@ -121,7 +121,9 @@ func parseScheme(s, scheme string) (Target, error) {
 	return t, nil
 }
 
-func unprintable(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == utf8.RuneError }
+func unprintable(r rune) bool {
+	return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == utf8.RuneError
+}
 
 func (t *Target) parseAddress(s, rest string) error {
 	if t.Transport == "unix" {

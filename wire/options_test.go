@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The page on targets lists exactly the options of the table, with their
+// targets, ends and values.
+func TestTargetsPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/spec/targets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| (`[a-z`, ]+`) \\| ([^|]+) \\| (client|both|server) \\| ([^|]+) \\|")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	names := func(s string) (out []string) {
+		for _, m := range quoted.FindAllStringSubmatch(s, -1) {
+			out = append(out, m[1])
+		}
+		return out
+	}
+	documented := map[string]bool{}
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		for _, name := range names(m[1]) {
+			i := slices.IndexFunc(options, func(o OptionDoc) bool { return o.Name == name })
+			if i < 0 {
+				t.Errorf("the page has the option %q, the table does not", name)
+				continue
+			}
+			documented[name] = true
+			o := options[i]
+			if got := names(m[2]); !slices.Equal(got, o.Shapes) {
+				t.Errorf("%s: the page says it is for %q, the table %q", name, got, o.Shapes)
+			}
+			if end := map[side]string{dialSide: "client", serveSide: "server", anySide: "both"}[o.side]; end != m[3] {
+				t.Errorf("%s: the page says the end is %s, the table %s", name, m[3], end)
+			}
+			if values := slices.DeleteFunc(slices.Clone(o.Values), func(v string) bool { return v == "" }); !slices.Equal(names(m[4]), values) {
+				t.Errorf("%s: the page lists the values %q, the table %q", name, names(m[4]), values)
+			}
+		}
+	}
+	for _, o := range options {
+		if !documented[o.Name] {
+			t.Errorf("the page lacks the option %q", o.Name)
+		}
+	}
+	for _, w := range wires {
+		if !strings.Contains(string(page), "| `"+w.name+"` | `"+strings.Join(w.transports, "`, `")+"` |") {
+			t.Errorf("the page does not list the transports of %s as the table does", w.name)
+		}
+	}
+}
