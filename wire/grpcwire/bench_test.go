@@ -15,7 +15,9 @@ import (
 	"github.com/everywire/everywire/wire/wiretest/probepb"
 )
 
-type bareArith struct{ arithpb.UnimplementedArithServer }
+type bareArith struct {
+	arithpb.UnimplementedArithServer
+}
 
 func (bareArith) Sum(_ context.Context, in *arithpb.SumRequest) (*arithpb.SumReply, error) {
 	out := new(arithpb.SumReply)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net"
+	"runtime"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -33,6 +34,9 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 		grpc.MaxSendMsgSize(cfg.Limits.MaxMessage),
 		grpc.MaxHeaderListSize(headerListSize(cfg.Limits)),
 		grpc.MaxConcurrentStreams(clampUint32(cfg.Limits.MaxInFlight)),
+		// Goroutines whose stacks have grown already serve most calls; when all
+		// are taken grpc-go starts one for the call. It pays for what we add.
+		grpc.NumStreamWorkers(clampUint32(runtime.GOMAXPROCS(0))),
 	}
 	for _, h := range cfg.Stats {
 		opts = append(opts, grpc.StatsHandler(payloads{h}))
