@@ -236,10 +236,8 @@ func (b *builder) classify(m *Message, sf reflect.StructField, f *Field) (err er
 	switch {
 	case scalarKind(t) != Invalid: // also a map, slice or array that is written as text
 	case t.Kind() == reflect.Map:
-		switch f.MapKey = scalarKind(t.Key()); {
-		case isText(t.Key()):
-			return fieldError(m, sf, "a map's key must be a plain string, an integer or a bool, not the text type %s", t.Key())
-		case f.MapKey == Bool, f.MapKey == Int32, f.MapKey == Int64, f.MapKey == Uint32, f.MapKey == Uint64, f.MapKey == String:
+		switch f.MapKey = scalarKind(t.Key()); f.MapKey {
+		case Bool, Int32, Int64, Uint32, Uint64, String: // a String may be a text type
 		default:
 			return fieldError(m, sf, "a map's key must be a string, an integer or a bool, not %s", t.Key())
 		}

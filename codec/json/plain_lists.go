@@ -2,6 +2,7 @@ package json
 
 import (
 	"bytes"
+	"encoding"
 	"reflect"
 	"slices"
 	"strconv"
@@ -152,13 +153,20 @@ func appendMap(f *schema.Field, elem appendFunc) appendFunc {
 			// structs need it.
 			value := reflect.New(f.Type).Elem()
 			value.Set(it.Value())
-			entries = append(entries, entry{keyText(it.Key()), value})
+			key, err := keyText(it.Key())
+			if err != nil {
+				return b, err
+			}
+			entries = append(entries, entry{key, value})
 		}
 		slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 		b = append(b, '{')
 		for i, en := range entries {
 			if i > 0 {
 				b = append(b, ',')
+			}
+			if i > 0 && entries[i-1].key == en.key {
+				return b, atKey(errorf("two keys have this text"), en.key)
 			}
 			var err error
 			if b, err = appendKey(b, en.key); err == nil {
@@ -173,16 +181,23 @@ func appendMap(f *schema.Field, elem appendFunc) appendFunc {
 	}
 }
 
-func keyText(k reflect.Value) string {
+func keyText(k reflect.Value) (string, error) {
+	if m, ok := k.Interface().(encoding.TextMarshaler); ok {
+		text, err := m.MarshalText()
+		if err != nil {
+			return "", &Error{Reason: err.Error(), cause: err}
+		}
+		return string(text), nil
+	}
 	switch {
 	case k.Kind() == reflect.String:
-		return k.String()
+		return k.String(), nil
 	case k.Kind() == reflect.Bool:
-		return strconv.FormatBool(k.Bool())
+		return strconv.FormatBool(k.Bool()), nil
 	case k.CanInt():
-		return strconv.FormatInt(k.Int(), 10)
+		return strconv.FormatInt(k.Int(), 10), nil
 	}
-	return strconv.FormatUint(k.Uint(), 10)
+	return strconv.FormatUint(k.Uint(), 10), nil
 }
 
 // readMap reads an object into a map. An empty one is left nil.
@@ -221,6 +236,12 @@ func readMap(f *schema.Field, t reflect.Type, elem readFunc) readFunc {
 func (d *decoder) setKey(key reflect.Value, name []byte, kind schema.Kind) error {
 	switch kind {
 	case schema.String:
+		if u, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
+			if err := u.UnmarshalText(bytes.Clone(name)); err != nil {
+				return &Error{offset: d.pos, Reason: err.Error(), cause: err}
+			}
+			return nil
+		}
 		key.SetString(string(name))
 		return nil
 	case schema.Bool:
