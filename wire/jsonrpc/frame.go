@@ -11,8 +11,8 @@ import "fmt"
 // breaks, the frame ends with the line: with the last complete line if the
 // frame has one, else with the line that the fault is on. What the frame holds
 // is then found to be no JSON by the parser, and the next line is a new start.
-// So a peer that sends one message a line is never misread beyond the line
-// with the mistake.
+// So a peer that sends one message a line is not misread beyond the line with
+// the mistake, unless that line stops where a value must follow.
 type lineFramer struct {
 	start    int // of the value in the buffer
 	pos      int // bytes seen of the buffer

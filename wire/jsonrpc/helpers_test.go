@@ -112,7 +112,10 @@ func newFixture() *fixture {
 			return nil, status.Error(codes.Code(4242), "an odd code")
 		case "details":
 			s, err := status.New(codes.NotFound, "no such thing").WithDetails(structpb.NewStringValue("why"))
-			return nil, errors.Join(err, s.Err())
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.Err()
 		case "long":
 			return nil, errors.New(strings.Repeat("x", 1<<20))
 		}
@@ -143,9 +146,9 @@ func serverConfig(reg *everywire.Registry, limits everywire.Limits) *rpc.ServerC
 
 // serve starts a server and returns its address. It is shut down at the end of
 // the test.
-func serve(t testing.TB, make func(*rpc.ServerConfig) (rpc.Server, error), cfg *rpc.ServerConfig) string {
+func serve(t testing.TB, construct func(*rpc.ServerConfig) (rpc.Server, error), cfg *rpc.ServerConfig) string {
 	t.Helper()
-	srv, err := make(cfg)
+	srv, err := construct(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,9 +180,9 @@ func clientConfig(addr string, methods *everywire.Registry) *rpc.ClientConfig {
 	}
 }
 
-func dial(t testing.TB, make func(*rpc.ClientConfig) (rpc.Conn, error), cfg *rpc.ClientConfig) rpc.Conn {
+func dial(t testing.TB, construct func(*rpc.ClientConfig) (rpc.Conn, error), cfg *rpc.ClientConfig) rpc.Conn {
 	t.Helper()
-	conn, err := make(cfg)
+	conn, err := construct(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,6 +76,7 @@ func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
 	kept := requests[:0]
 	for _, r := range requests {
 		if !s.control(&r) {
+			t.ctxs = append(t.ctxs, s.ids.start(s.conn.Context(), &r))
 			kept = append(kept, r)
 		}
 	}
@@ -83,9 +84,6 @@ func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
 	if len(kept) == 0 && len(requests) > 0 {
 		t.free()
 		return nil, nil
-	}
-	for i := range kept {
-		t.ctxs = append(t.ctxs, s.ids.start(s.conn.Context(), &kept[i]))
 	}
 	return t, nil
 }
