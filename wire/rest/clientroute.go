@@ -107,9 +107,9 @@ func indexOf(fields []*field, f *field) int {
 }
 
 // appendParameters adds a field to a query: one parameter, or for a list one
-// for each element.
+// for each element. What an absent parameter means too is left out.
 func appendParameters(q []byte, f *field, value []byte) ([]byte, error) {
-	if string(value) == "null" {
+	if s := string(value); s == "null" || s == f.absent {
 		return q, nil
 	}
 	var err error

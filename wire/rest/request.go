@@ -77,9 +77,9 @@ func (b *builder) extend(e *endpoint, values []string, body []byte) ([]byte, err
 	if !opened || !closed {
 		return nil, errors.New("the body is not a JSON object")
 	}
-	b.buf = append(b.buf[:0], inner...)
+	b.buf = append(b.buf[:0], '{')
 	if len(bytes.TrimLeft(members, space)) > 0 {
-		b.buf = append(b.buf, ',')
+		b.buf = append(append(b.buf[:0], inner...), ',')
 	}
 	if err := b.appendVariables(e, values); err != nil {
 		return nil, err
