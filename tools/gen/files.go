@@ -58,7 +58,7 @@ func reconcile(root string, want map[string]string, have []string, check bool) (
 		if check {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(want[name]), 0o644); err != nil { //nolint:gosec // source code is for all to read
+		if err := os.WriteFile(path, []byte(want[name]), 0o644); err != nil {
 			return nil, err
 		}
 	}

@@ -33,7 +33,7 @@ func main() {
 		if *check {
 			fmt.Fprintf(os.Stderr, "gen: %s is not current: run go -C tools run ./gen\n", name)
 		} else {
-			fmt.Println(name)
+			fmt.Fprintln(os.Stdout, name)
 		}
 	}
 	if *check && len(stale) > 0 {

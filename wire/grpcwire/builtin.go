@@ -29,7 +29,7 @@ func registered(reg *everywire.Registry, service string) bool {
 
 // registerHealth adds the health service. The server as a whole ("") and each
 // service of the registry are SERVING until the server shuts down.
-func registerHealth(cfg *rpc.ServerConfig, s *grpc.Server, h *health.Server, watches context.Context) { //nolint:revive // not this function's own context
+func registerHealth(cfg *rpc.ServerConfig, s *grpc.Server, h *health.Server, watches context.Context) {
 	desc := healthpb.Health_ServiceDesc
 	if registered(cfg.Registry, desc.ServiceName) {
 		return
@@ -51,7 +51,7 @@ func registerHealth(cfg *rpc.ServerConfig, s *grpc.Server, h *health.Server, wat
 
 type streamWithContext struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // a stream has its context; gRPC makes it so
 }
 
 func (s streamWithContext) Context() context.Context { return s.ctx }

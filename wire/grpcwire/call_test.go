@@ -273,3 +273,25 @@ func TestUnencodable(t *testing.T) {
 	err := conn.Invoke(testContext(t), "/"+sumMethod, new(int), new(sumReply))
 	wantCode(t, err, codes.Internal)
 }
+
+// A prepared message is encoded without its stream, so without its codec.
+func TestPreparedMessageIsRefused(t *testing.T) {
+	desc := &grpc.ServiceDesc{ServiceName: "x.X", Streams: []grpc.StreamDesc{{
+		StreamName: "S", ServerStreams: true,
+		Handler: func(_ any, ss grpc.ServerStream) error {
+			var m grpc.PreparedMsg
+			return errors.Join(m.Encode(ss, &arithpb.SumReply{Sum: 1}), ss.SendMsg(&m))
+		},
+	}}}
+	reg := everywire.NewRegistry()
+	reg.RegisterService(desc, nil)
+	addr, _ := start(t, reg)
+	s, err := connect(t, clientConfig(nil, addr)).NewStream(testContext(t), &desc.Streams[0], "/x.X/S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SendMsg(&arithpb.SumRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, s.RecvMsg(new(arithpb.SumReply)), codes.Internal)
+}

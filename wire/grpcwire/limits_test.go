@@ -3,6 +3,7 @@ package grpcwire
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -10,7 +11,6 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // a peer may compress
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/rpc"
@@ -91,31 +91,34 @@ func TestMetadataLimit(t *testing.T) {
 
 // Calls beyond MaxInFlight wait at the client until one ends.
 func TestMaxInFlight(t *testing.T) {
-	addr, _ := start(t, testRegistry(), limitServer(everywire.Limits{MaxInFlight: 1}))
+	var running, most atomic.Int64
+	entered, leave := make(chan struct{}), make(chan struct{})
+	reg := everywire.NewRegistry()
+	everywire.Handle(reg, "x.X/Count", func(context.Context, *everywire.Document) (*everywire.Document, error) {
+		n := running.Add(1)
+		defer running.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		entered <- struct{}{}
+		<-leave
+		return &everywire.Document{}, nil
+	})
+	addr, _ := start(t, reg, limitServer(everywire.Limits{MaxInFlight: 2}))
 	conn := connect(t, clientConfig(nil, addr))
-	client := probepb.NewProbeClient(conn)
-	if _, err := client.Run(testContext(t), &probepb.RunRequest{}); err != nil { // the server's settings have come
-		t.Fatal(err)
+	var calls []*everywire.Future[everywire.Document]
+	for range 6 {
+		calls = append(calls, everywire.Start[everywire.Document](testContext(t), conn, "x.X/Count", &everywire.Document{}))
 	}
-	chat, err := client.Chat(testContext(t))
-	if err != nil {
-		t.Fatal(err)
+	for range calls {
+		<-entered
+		leave <- struct{}{}
 	}
-	if err := chat.Send(&probepb.RunRequest{}); err != nil {
-		t.Fatal(err)
+	for _, c := range calls {
+		if _, err := c.Wait(testContext(t)); err != nil {
+			t.Error(err)
+		}
 	}
-	if _, err := chat.Recv(); err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithTimeout(testContext(t), 1)
-	defer cancel()
-	_, err = client.Run(short, &probepb.RunRequest{Wait: durationpb.New(0)})
-	wantCode(t, err, codes.DeadlineExceeded)
-	second := everywire.Start[sumReply](testContext(t), conn, sumMethod, &sumRequest{Numbers: []int64{1}})
-	if err := chat.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := second.Wait(testContext(t)); err != nil || out.Sum != 1 {
-		t.Errorf("the call that waited: %v, %v", out, err)
+	if n := most.Load(); n > 2 {
+		t.Errorf("%d calls ran at once, want 2 at most", n)
 	}
 }

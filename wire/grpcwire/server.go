@@ -90,5 +90,5 @@ func headerListSize(l everywire.Limits) uint32 {
 }
 
 func clampUint32(n int) uint32 {
-	return uint32(min(max(int64(n), 0), math.MaxUint32)) //nolint:gosec // it is within
+	return uint32(min(max(int64(n), 0), math.MaxUint32))
 }
