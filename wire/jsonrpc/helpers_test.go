@@ -61,7 +61,7 @@ type fixture struct {
 
 func newFixture() *fixture {
 	f := &fixture{
-		reg: everywire.NewRegistry(everywire.WithLogger(slog.New(slog.DiscardHandler))), began: make(chan struct{}, 100),
+		reg: everywire.NewRegistry(everywire.WithLogger(slog.New(slog.DiscardHandler)), everywire.MaxCallTime(-1)), began: make(chan struct{}, 100),
 		ended: make(chan error, 100), noted: make(chan string, 100), gate: make(chan struct{}),
 	}
 	form := func(name string, p everywire.ParamsForm, field, result string) everywire.MethodOption {

@@ -20,16 +20,21 @@ const binSuffix = "-bin"
 // appendMeta appends metadata as an object of lists, sorted by key.
 func appendMeta(dst []byte, md metadata.MD) []byte {
 	dst = append(dst, '{')
-	for i, k := range slices.Sorted(maps.Keys(md)) {
-		if i > 0 {
+	first := true
+	for _, k := range slices.Sorted(maps.Keys(md)) {
+		if len(md[k]) == 0 {
+			continue
+		}
+		if !first {
 			dst = append(dst, ',')
 		}
+		first = false
 		dst = appendQuoted(dst, k)
-		dst = append(dst, ':', '[')
-		for j, v := range md[k] {
-			if j > 0 {
-				dst = append(dst, ',')
-			}
+		sep := byte('[')
+		dst = append(dst, ':')
+		for _, v := range md[k] {
+			dst = append(dst, sep)
+			sep = ','
 			if strings.HasSuffix(k, binSuffix) {
 				dst = append(dst, '"')
 				dst = base64.RawStdEncoding.AppendEncode(dst, []byte(v))
@@ -41,6 +46,16 @@ func appendMeta(dst []byte, md metadata.MD) []byte {
 		dst = append(dst, ']')
 	}
 	return append(dst, '}')
+}
+
+// says reports whether there is any value in md.
+func says(md metadata.MD) bool {
+	for _, vs := range md {
+		if len(vs) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // parseMeta is the inverse of appendMeta. raw is known to be JSON.
@@ -99,22 +114,22 @@ func metaValue(s *scanner, key string) (string, error) {
 // appendReplyMeta appends the meta member of a reply, if there is anything to
 // tell.
 func appendReplyMeta(dst []byte, header, trailer metadata.MD) []byte {
-	if len(header) == 0 && len(trailer) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"meta":{`...)
-	if len(header) > 0 {
-		dst = append(dst, `"header":`...)
-		dst = appendMeta(dst, header)
-	}
-	if len(trailer) > 0 {
-		if len(header) > 0 {
-			dst = append(dst, ',')
+	sep := `,"meta":{`
+	for _, part := range []struct {
+		name string
+		md   metadata.MD
+	}{{`"header":`, header}, {`"trailer":`, trailer}} {
+		if says(part.md) {
+			dst = append(dst, sep...)
+			dst = append(dst, part.name...)
+			dst = appendMeta(dst, part.md)
+			sep = ","
 		}
-		dst = append(dst, `"trailer":`...)
-		dst = appendMeta(dst, trailer)
 	}
-	return append(dst, '}')
+	if sep == "," {
+		dst = append(dst, '}')
+	}
+	return dst
 }
 
 // parseReplyMeta is the inverse of appendReplyMeta, for the value of meta.
