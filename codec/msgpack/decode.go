@@ -1,0 +1,310 @@
+package msgpack
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/everywire/everywire/schema"
+)
+
+// A decoder reads values by the table of docs/spec/types.md, which accepts
+// more than one form of most.
+type decoder struct {
+	Reader
+	depth  int
+	reread int // bytes that anyMessage has looked at ahead of reading them
+}
+
+// reserve is for how many elements memory is reserved before they are read.
+// A count cannot be trusted even if that many bytes follow, since the same
+// bytes may be claimed on every level of nesting.
+const reserve = 64
+
+// enter counts one more level of nesting. The caller leaves it by depth--,
+// unless there was an error, which ends the decoding.
+func (d *decoder) enter() error {
+	if d.depth++; d.depth > schema.MaxDepth {
+		return d.errorf("nested deeper than %d levels", schema.MaxDepth)
+	}
+	return nil
+}
+
+// array enters an array and returns its count.
+func (d *decoder) array() (int, error) {
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	return d.ArrayHeader()
+}
+
+// object enters a map and returns its count.
+func (d *decoder) object() (int, error) {
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	return d.MapHeader()
+}
+
+// null reads a nil if one comes next.
+func (d *decoder) null() bool {
+	if d.pos < len(d.data) && d.data[d.pos] == formatNil {
+		d.pos++
+		return true
+	}
+	return false
+}
+
+// int reads an integer of the given size, also from an integral float or a
+// decimal string. The type's name is for errors.
+func (d *decoder) int(bits int, name string) (int64, error) {
+	h, err := d.peek()
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	ok := true
+	switch h.typ {
+	case Int:
+		n = int64(h.bits)
+		ok = h.format != formatUint64 || n >= 0
+	case Float:
+		f := h.float()
+		if f != math.Trunc(f) { // also NaN
+			return 0, d.errorf("%v is not an integer", f)
+		}
+		ok = f >= -1<<63 && f < 1<<63
+		n = int64(f)
+	case Str, Bin:
+		s := d.data[d.pos+h.size:][:h.length]
+		if !decimal(s) {
+			return 0, d.mismatch(h, Int)
+		}
+		n, err = strconv.ParseInt(string(s), 10, 64)
+		ok = err == nil
+	default:
+		return 0, d.mismatch(h, Int)
+	}
+	if !ok || n != n<<(64-bits)>>(64-bits) {
+		return 0, d.errorf("%s is out of range for %s", d.shown(h), name)
+	}
+	d.pass(h)
+	return n, nil
+}
+
+// uint is int for unsigned integers.
+func (d *decoder) uint(bits int, name string) (uint64, error) {
+	h, err := d.peek()
+	if err != nil {
+		return 0, err
+	}
+	var n uint64
+	ok := true
+	switch h.typ {
+	case Int:
+		n, ok = h.bits, !h.negative()
+	case Float:
+		f := h.float()
+		if f != math.Trunc(f) {
+			return 0, d.errorf("%v is not an integer", f)
+		}
+		ok = f >= 0 && f < 1<<64
+		n = uint64(f)
+	case Str, Bin:
+		s := d.data[d.pos+h.size:][:h.length]
+		if !decimal(s) {
+			return 0, d.mismatch(h, Int)
+		}
+		n, err = strconv.ParseUint(string(s), 10, 64)
+		ok = err == nil
+	default:
+		return 0, d.mismatch(h, Int)
+	}
+	if !ok || n != n<<(64-bits)>>(64-bits) {
+		return 0, d.errorf("%s is out of range for %s", d.shown(h), name)
+	}
+	d.pass(h)
+	return n, nil
+}
+
+// decimal reports whether s is an integer in decimal digits.
+func decimal(s []byte) bool {
+	if len(s) > 0 && s[0] == '-' {
+		s = s[1:]
+	}
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
+// shown is a number as an error shows it.
+func (d *decoder) shown(h head) string {
+	switch {
+	case h.typ == Float:
+		return fmt.Sprint(h.float())
+	case h.typ != Int:
+		return short(string(d.data[d.pos+h.size:][:h.length]))
+	case h.negative():
+		return fmt.Sprint(int64(h.bits))
+	}
+	return fmt.Sprint(h.bits)
+}
+
+// float reads a floating-point number of the given size, also from an integer
+// or a string as ProtoJSON has it.
+func (d *decoder) float(bits int) (float64, error) {
+	h, err := d.peek()
+	if err != nil {
+		return 0, err
+	}
+	var f float64
+	switch h.typ {
+	case Float:
+		f = h.float()
+	case Int:
+		f = float64(h.bits)
+		if h.negative() {
+			f = float64(int64(h.bits))
+		}
+	case Str, Bin:
+		var ok bool
+		if f, ok = parseFloat(d.data[d.pos+h.size:][:h.length]); !ok {
+			return 0, d.errorf("%v where a number is needed", h.typ)
+		}
+	default:
+		return 0, d.errorf("%v where a number is needed", h.typ)
+	}
+	// A double that is nearer to the largest float32 than to the next step
+	// above is rounded, as by strconv.
+	if bits == 32 && math.IsInf(float64(float32(f)), 0) && !math.IsInf(f, 0) {
+		return 0, d.errorf("%v is out of range for float32", f)
+	}
+	d.pass(h)
+	return f, nil
+}
+
+func parseFloat(s []byte) (float64, bool) {
+	switch string(s) {
+	case "NaN":
+		return math.NaN(), true
+	case "Infinity":
+		return math.Inf(1), true
+	case "-Infinity":
+		return math.Inf(-1), true
+	}
+	for i, c := range s { // what strconv knows beyond decimal numbers is not meant
+		if (c < '0' || c > '9') && c != '-' && c != '.' && c|0x20 != 'e' && (c != '+' || i == 0) {
+			return 0, false
+		}
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	return f, err == nil
+}
+
+// pass goes past a number or string whose head is h.
+func (d *decoder) pass(h head) {
+	d.pos += h.size
+	if h.typ == Str || h.typ == Bin {
+		d.pos += int(h.length)
+	}
+}
+
+// bytes reads a copy of a bin, or of a str, or an array of integers, where
+// those below zero are the signed bytes of languages such as Java. No bytes
+// are nil.
+func (d *decoder) bytes() ([]byte, error) {
+	if t, err := d.Type(); err != nil || t != Array {
+		b, err := d.Binary()
+		return append([]byte(nil), b...), err
+	}
+	n, err := d.array()
+	if err != nil {
+		return nil, err
+	}
+	var b []byte
+	for i := range n {
+		start := d.pos
+		x, err := d.int(64, "a byte")
+		if err == nil && (x < -128 || x > 255) {
+			d.pos = start
+			err = d.errorf("%d is out of range for a byte", x)
+		}
+		if err != nil {
+			return nil, atIndex(i, err)
+		}
+		b = append(b, byte(x))
+	}
+	d.depth--
+	return b, nil
+}
+
+// time reads a timestamp or an RFC 3339 string.
+func (d *decoder) time() (t time.Time, err error) {
+	start := d.pos
+	typ, err := d.Type()
+	if err != nil {
+		return t, err
+	}
+	if typ == Str || typ == Bin {
+		s, err := d.Str()
+		if err != nil {
+			return t, err
+		}
+		if t.UnmarshalText(s) != nil {
+			d.pos = start
+			return time.Time{}, d.errorf("%q is not an RFC 3339 time", short(string(s)))
+		}
+		t = t.UTC()
+	} else if typ != Ext {
+		return t, d.errorf("%v where a timestamp or an RFC 3339 string is needed", typ)
+	} else if t, err = d.Time(); err != nil {
+		return t, err
+	}
+	if s := t.Unix(); s < minSeconds || s > maxSeconds {
+		d.pos = start
+		return time.Time{}, d.errorf("the time is not within the years 1 to 9999")
+	}
+	return t, nil
+}
+
+// seconds reads a duration's parts, which have the same sign.
+func (d *decoder) seconds() (seconds int64, nanos int32, err error) {
+	start := d.pos
+	s, err := d.Str()
+	if err != nil {
+		return 0, 0, err
+	}
+	seconds, nanos, ok := parseDuration(s)
+	if !ok {
+		d.pos = start
+		return 0, 0, d.errorf(`%q is not a duration such as "1.5s", of at most %d seconds`, short(string(s)), int64(maxDuration))
+	}
+	return seconds, nanos, nil
+}
+
+func (d *decoder) duration() (time.Duration, error) {
+	start := d.pos
+	seconds, nanos, err := d.seconds()
+	if err != nil {
+		return 0, err
+	}
+	const most = math.MaxInt64 / int64(time.Second)
+	sum := seconds*int64(time.Second) + int64(nanos)
+	if seconds > most || seconds < -most || (sum < 0) != (seconds < 0 || nanos < 0) {
+		d.pos = start
+		return 0, d.errorf("the duration is out of range for time.Duration (about 292 years)")
+	}
+	return time.Duration(sum), nil
+}
+
+// short is s as an error shows it.
+func short(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}

@@ -1,0 +1,255 @@
+package msgpack
+
+import (
+	"bytes"
+	"encoding"
+	"reflect"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/everywire/everywire/schema"
+)
+
+// message reads a map into a plain struct, which is zero.
+func (d *decoder) message(p *structPlan, v reflect.Value) error {
+	n, err := d.object()
+	if err != nil {
+		return err
+	}
+	seen := keySet{}
+	next := 0 // the field that most likely comes next
+	for range n {
+		key, start, err := d.key()
+		if err != nil {
+			return err
+		}
+		var f *field
+		if next < len(p.fields) && p.fields[next].name == string(key) {
+			f = p.fields[next]
+		} else if f = p.byName[string(key)]; f == nil {
+			if !seen.addUnknown(key) {
+				return d.duplicate(start, key)
+			}
+			if err := d.Skip(); err != nil {
+				return at(short(string(key)), err)
+			}
+			continue
+		}
+		next = f.ordinal + 1
+		if !seen.add(f.ordinal) {
+			return d.duplicate(start, key)
+		}
+		if err := d.field(f, v.Field(f.index)); err != nil {
+			return at(f.name, err)
+		}
+	}
+	d.depth--
+	return nil
+}
+
+func (d *decoder) field(f *field, v reflect.Value) error {
+	single := f.key == nil && !f.repeated
+	// For an any, nil is a value; elsewhere it is absence.
+	if !(single && f.kind == schema.Any) && d.null() {
+		return nil
+	}
+	switch {
+	case f.key != nil:
+		return d.mapField(f, v)
+	case f.repeated:
+		return d.list(f, v)
+	case f.optional:
+		v.Set(reflect.New(f.typ))
+		v = v.Elem()
+	}
+	return d.element(f, v)
+}
+
+func (d *decoder) list(f *field, v reflect.Value) error {
+	n, err := d.array()
+	if err != nil {
+		return err
+	}
+	v.Grow(min(n, reserve))
+	for i := range n {
+		v.Grow(1)
+		v.SetLen(i + 1)
+		elem := v.Index(i)
+		elem.SetZero()
+		if err := d.element(f, elem); err != nil {
+			return atIndex(i, err)
+		}
+	}
+	d.depth--
+	return nil
+}
+
+func (d *decoder) mapField(f *field, v reflect.Value) error {
+	n, err := d.object()
+	if err != nil {
+		return err
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), min(n, reserve)))
+	for range n {
+		start := d.pos
+		key := reflect.New(f.key.typ).Elem()
+		if err := d.mapKey(f.key, key); err != nil {
+			return err
+		}
+		if v.MapIndex(key).IsValid() {
+			d.pos = start
+			return atKey(key, d.errorf("the key occurs twice"))
+		}
+		value := reflect.New(f.typ).Elem()
+		if err := d.element(f, value); err != nil {
+			return atKey(key, err)
+		}
+		v.SetMapIndex(key, value)
+	}
+	d.depth--
+	return nil
+}
+
+// mapKey reads a key. Integers and bools are accepted as text too, which is
+// what JSON makes of them.
+func (d *decoder) mapKey(f *field, v reflect.Value) error {
+	if f.kind != schema.Bool {
+		return d.element(f, v)
+	}
+	b, err := d.boolKey()
+	v.SetBool(b)
+	return err
+}
+
+func (d *decoder) boolKey() (bool, error) {
+	typ, err := d.Type()
+	if err != nil || typ != Str && typ != Bin {
+		return d.Bool()
+	}
+	start := d.pos
+	s, err := d.Str()
+	if err != nil {
+		return false, err
+	}
+	if t := string(s); t == "true" || t == "false" {
+		return t == "true", nil
+	}
+	d.pos = start
+	return false, d.errorf("%q where a bool is needed", short(string(s)))
+}
+
+// element reads one value into v, which is zero.
+func (d *decoder) element(f *field, v reflect.Value) error {
+	switch f.kind {
+	case schema.Bool:
+		b, err := d.Bool()
+		v.SetBool(b)
+		return err
+	case schema.Int32, schema.Int64:
+		n, err := d.int(f.bits, f.typ.Kind().String())
+		v.SetInt(n)
+		return err
+	case schema.Uint32, schema.Uint64:
+		n, err := d.uint(f.bits, f.typ.Kind().String())
+		v.SetUint(n)
+		return err
+	case schema.Float32, schema.Float64:
+		n, err := d.float(f.bits)
+		v.SetFloat(n)
+		return err
+	case schema.String:
+		if f.text {
+			return d.text(v)
+		}
+		s, err := d.Str()
+		v.SetString(string(s))
+		return err
+	case schema.Bytes:
+		b, err := d.bytes()
+		v.SetBytes(b)
+		return err
+	case schema.Time:
+		t, err := d.time()
+		*v.Addr().Interface().(*time.Time) = t
+		return err
+	case schema.Duration:
+		t, err := d.duration()
+		v.SetInt(int64(t))
+		return err
+	case schema.Struct:
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(v.Type().Elem()))
+			v = v.Elem()
+		}
+		return d.message(f.message, v)
+	case schema.Proto:
+		v.Set(reflect.New(v.Type().Elem()))
+		return d.generated(v.Interface().(proto.Message))
+	default: // Any
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(v.Type().Elem()))
+			v = v.Elem()
+		}
+		if v.Kind() == reflect.Struct {
+			v = v.Field(0)
+		}
+		value, err := d.any()
+		if value != nil {
+			v.Set(reflect.ValueOf(value))
+		}
+		return err
+	}
+}
+
+func (d *decoder) text(v reflect.Value) error {
+	start := d.pos
+	s, err := d.Str()
+	if err != nil {
+		return err
+	}
+	// A copy, so that a careless type keeps no part of the input.
+	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(s)); err != nil {
+		d.pos = start
+		return d.errorf("%v", err)
+	}
+	return nil
+}
+
+// A keySet is the keys of one message that have been read: known fields by
+// ordinal, others by name.
+type keySet struct {
+	low     uint64
+	high    map[int]bool
+	unknown map[string]bool
+}
+
+// add reports whether the field is new.
+func (s *keySet) add(ordinal int) bool {
+	if ordinal < 64 {
+		bit := uint64(1) << ordinal
+		isNew := s.low&bit == 0
+		s.low |= bit
+		return isNew
+	}
+	if s.high[ordinal] {
+		return false
+	}
+	if s.high == nil {
+		s.high = map[int]bool{}
+	}
+	s.high[ordinal] = true
+	return true
+}
+
+// addUnknown reports whether the name is new.
+func (s *keySet) addUnknown(name []byte) bool {
+	if s.unknown[string(name)] {
+		return false
+	}
+	if s.unknown == nil {
+		s.unknown = map[string]bool{}
+	}
+	s.unknown[string(name)] = true
+	return true
+}
