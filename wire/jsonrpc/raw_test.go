@@ -87,7 +87,7 @@ func TestReplies(t *testing.T) {
 		{`{"jsonrpc":"2.0","method":"block","id":1,"timeout_ms":1}`, failure(-32004, `context deadline exceeded`, "1")},
 		{`{"jsonrpc":"2.0","method":"sum","id":1,"timeout_ms":99999999999999999999}`, result("0", "1")},
 		// Metadata in members.
-		{`{"jsonrpc":"2.0","method":"mirror","id":1,"meta":{"KEY":["a","b"],"k-bin":["AP8"]}}`, `{"jsonrpc":"2.0","result":{"text":"a,b"},"id":1,"meta":{"header":{"h-bin":["AP8"]},"trailer":{"has-deadline":["yes"]}}}`},
+		{`{"jsonrpc":"2.0","method":"mirror","id":1,"meta":{"KEY":["a","b"],"k-bin":["AP8"]}}`, `{"jsonrpc":"2.0","result":{"text":"a,b"},"id":1,"meta":{"header":{"h-bin":["AP8"]},"trailer":{"has-deadline":["no"]}}}`},
 		// Texts that are no JSON.
 		{`{"jsonrpc":"2.0","method":"sum","id":01}`, failure(-32700, `the text is not JSON: unexpected '1', want ',' or '}' at byte 38`, "null")},
 		{`{"jsonrpc":"2.0","method":"su` + "\xff" + `m","id":1}`, failure(-32700, `the text is not JSON: invalid UTF-8 in a string at byte 29`, "null")},

@@ -1,0 +1,157 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+)
+
+// FuzzEnvelope: the parser takes what RFC 8259 says is JSON (encoding/json and
+// jsontext agree on that), and nothing else; what it hands out is in the text.
+func FuzzEnvelope(f *testing.F) {
+	f.Add([]byte(sumRequestLine))
+	f.Add([]byte(`[{"jsonrpc":"2.0","method":"a","params":{"\u0061":[1e5,-0.5,"\ud83d\ude00"]},"id":null,"meta":{},"timeout_ms":5},1,[]]`))
+	f.Add([]byte(`{"id":1,"id":2}`))
+	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}"))
+	f.Add([]byte(` [ ] `))
+	f.Add([]byte(`{"error":{"code":1,"message":"x"},"id":1}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var tx text
+		err := tx.parse(in, 1000)
+		var batch *batchError
+		if errors.As(err, &batch) {
+			err = nil
+		}
+		valid := json.Valid(in) && utf8.Valid(in)
+		if deeper := deepest(in) > maxDepth; valid && deeper {
+			valid = false
+		}
+		if (err == nil) != valid {
+			t.Errorf("%q: %v, but it is valid: %v", in, err, valid)
+		}
+		if err != nil {
+			return
+		}
+		moved := bytes.Clone(in)
+		for _, r := range tx.requests {
+			parts := [][]byte{r.id, r.params, r.meta, r.timeout}
+			for _, p := range parts {
+				if p != nil && (!bytes.Contains(in, p) || !json.Valid(p)) {
+					t.Errorf("%q: part %q", in, p)
+				}
+			}
+			was := r
+			r.move(in, moved)
+			if !bytes.Equal(was.id, r.id) || !bytes.Equal(was.params, r.params) || !bytes.Equal(was.method, r.method) ||
+				!bytes.Equal(was.meta, r.meta) || !bytes.Equal(was.timeout, r.timeout) {
+				t.Errorf("%q: moved %+v, was %+v", in, r, was)
+			}
+		}
+		var r response
+		if r.parse(in) == nil && r.err == nil && r.result == nil {
+			t.Errorf("%q: a response of nothing", in)
+		}
+	})
+}
+
+// deepest is the nesting of a text that is JSON.
+func deepest(in []byte) int {
+	depth, most, inString := 0, 0, false
+	for i := 0; i < len(in); i++ {
+		switch c := in[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			depth++
+			most = max(most, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return most
+}
+
+func TestScannerAgreesWithJSONText(t *testing.T) {
+	for _, in := range []string{
+		`0`, `-0`, `01`, `-`, `1.`, `.1`, `1.0e+5`, `1e`, `1E-3`, `+1`, `NaN`, `tru`, `true`, `nul`, `null`, `false`, `falsey`,
+		`""`, `"`, `"\`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\u0000"`, "\"\x00\"", "\"\x1f\"", "\"\x7f\"", "\"\xc3\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"",
+		`[]`, `[`, `[1`, `[1,`, `[1,]`, `[,]`, `[1 1]`, `{}`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{1:1}`, ` `, ``, `{}{}`, "\ufeff{}",
+	} {
+		s := scanner{data: []byte(in)}
+		_, err := s.value()
+		if err == nil {
+			err = s.end()
+		}
+		want := jsontext.Value(in).IsValid(jsontext.AllowDuplicateNames(true))
+		if (err == nil) != want {
+			t.Errorf("%q: %v, jsontext says valid: %v", in, err, want)
+		}
+	}
+}
+
+func TestSyntaxErrorsSayWhere(t *testing.T) {
+	for in, want := range map[string]string{
+		``:              "unexpected end of text, want a value at byte 0",
+		` {"a":x}`:      `unexpected 'x', want a value at byte 6`,
+		`{"a":1 "b"}`:   `unexpected '"', want ',' or '}' at byte 7`,
+		`[1 2]`:         `unexpected '2', want ',' or ']' at byte 3`,
+		`{"a":tru}`:     `unexpected '}', want true at byte 8`,
+		`{"a":"\q"}`:    `invalid escape in a string at byte 6`,
+		`{"a":1}x`:      `unexpected 'x', want the end of the text at byte 7`,
+		`{"a":-}`:       `unexpected '}', want a digit at byte 6`,
+		`{"a":"\`:       `unexpected end of text, want an escape at byte 7`,
+		"{\"a\":\"\xff": `invalid UTF-8 in a string at byte 6`,
+	} {
+		var tx text
+		if err := tx.parse([]byte(in), 10); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", in, err, want)
+		}
+	}
+}
+
+// TestParseAllocates nothing for a request without escapes.
+func TestParseAllocates(t *testing.T) {
+	in := []byte(sumRequestLine)
+	var tx text
+	if n := testing.AllocsPerRun(100, func() {
+		if err := tx.parse(in, 10); err != nil {
+			t.Error(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestMetaRoundTrip(t *testing.T) {
+	key := rapid.StringMatching(`[a-z0-9_.-]{1,12}`)
+	text := rapid.StringMatching(`[ -~]{0,20}`)
+	rapid.Check(t, func(t *rapid.T) {
+		md := map[string][]string{}
+		for range rapid.IntRange(0, 4).Draw(t, "keys") {
+			md[key.Draw(t, "key")] = rapid.SliceOfN(text, 1, 3).Draw(t, "values")
+			md[key.Draw(t, "key")+binSuffix] = []string{string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))}
+		}
+		raw := appendMeta(nil, md)
+		if !json.Valid(raw) {
+			t.Fatalf("not JSON: %s", raw)
+		}
+		got, err := parseMeta(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		for k, vs := range md {
+			if strings.Join(got[k], "\x00") != strings.Join(vs, "\x00") {
+				t.Fatalf("%s: %q, want %q", k, got[k], vs)
+			}
+		}
+	})
+}
