@@ -102,7 +102,7 @@ func (c *conn) Invoke(ctx context.Context, path string, args, reply any, opts ..
 		}
 		return call.Reach(ctx, func() error {
 			err := c.roundTrip(ctx, call, x, reply)
-			if err != nil && c.open.closed.Load() && !isStatus(err) {
+			if err != nil && c.open.closed.Load() && !isAnswer(err) {
 				return errClosing
 			}
 			return err
@@ -110,9 +110,11 @@ func (c *conn) Invoke(ctx context.Context, path string, args, reply any, opts ..
 	})
 }
 
-func isStatus(err error) bool {
+// isAnswer tells what a server answered from a failure of the connection.
+func isAnswer(err error) bool {
+	var unreachable *rpc.DialError
 	_, ok := status.FromError(err)
-	return ok
+	return ok && !errors.As(err, &unreachable)
 }
 
 // An outbound is a call's request, built once and sent once, or more often if

@@ -179,6 +179,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
 	defer x.release()
 	x.h = h
+	if len(r.TransferEncoding) > 0 {
+		// A request with both a length and chunks must close its connection
+		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
+		w.Header()["Connection"] = []string{"close"}
+	}
 	if no := h.accept(x, w, r); no != nil {
 		if no.allow != "" {
 			w.Header()["Allow"] = []string{no.allow}
@@ -237,6 +242,9 @@ func (h *handler) accept(x *exchange, w http.ResponseWriter, r *http.Request) *r
 	}
 	x.in.Timeout = 0
 	if v := r.Header[httpmeta.TimeoutHeader]; len(v) > 0 {
+		if len(v) > 1 {
+			return refuse(http.StatusBadRequest, codes.InvalidArgument, "more than one %s", httpmeta.TimeoutHeader)
+		}
 		var err error
 		if x.in.Timeout, err = httpmeta.ParseTimeout(v[0]); err != nil {
 			return refuse(http.StatusBadRequest, codes.InvalidArgument, "%v", err)

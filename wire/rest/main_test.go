@@ -102,6 +102,7 @@ type response struct {
 	status int
 	header http.Header
 	body   string
+	close  bool // the server says that it closes the connection
 }
 
 // raw sends bytes as they are and reads one response to the given method.
@@ -127,7 +128,7 @@ func raw(t testing.TB, addr, method, request string) response {
 		t.Fatalf("response to %.200q: %v", request, err)
 	}
 	_ = res.Body.Close()
-	return response{res.StatusCode, res.Header, string(body)}
+	return response{res.StatusCode, res.Header, string(body), res.Close}
 }
 
 // do sends a request with a head of lines "Name: value" and a body.

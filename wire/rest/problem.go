@@ -77,16 +77,12 @@ const maxQuote = 200
 
 // quote returns the beginning of a body on one line of printable text.
 func quote(body []byte) string {
-	cut := len(body) > maxQuote
-	if cut {
-		body = body[:maxQuote]
-		for len(body) > 0 && !utf8.RuneStart(body[len(body)-1]) {
-			body = body[:len(body)-1]
-		}
-		if n := len(body); n > 0 && body[n-1] >= utf8.RuneSelf {
-			body = body[:n-1] // the first byte of a character that was cut
-		}
+	n := min(len(body), maxQuote)
+	cut := n < len(body)
+	for cut && n > 0 && !utf8.RuneStart(body[n]) {
+		n-- // not within a character
 	}
+	body = body[:n]
 	s := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
