@@ -32,7 +32,7 @@ func appendAnyMessage(e *encoder, b []byte, a *anypb.Any) ([]byte, error) {
 	}
 	m := mt.New()
 	if err := proto.Unmarshal(a.GetValue(), m.Interface()); err != nil {
-		return b, within(&Error{Reason: err.Error(), cause: err}, anyValueKey)
+		return b, within(protoError(0, err), anyValueKey)
 	}
 	b = append(b, `{"`+anyTypeKey+`":`...)
 	if b, err = appendString(b, a.GetTypeUrl()); err != nil {
@@ -87,7 +87,7 @@ func readAnyMessage(d *decoder, a *anypb.Any) error {
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Interface())
 	if err != nil {
-		return &Error{offset: start, Reason: err.Error(), cause: err}
+		return protoError(start, err)
 	}
 	a.TypeUrl, a.Value = url, data
 	return nil

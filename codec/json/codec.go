@@ -84,7 +84,7 @@ func (e *encoder) message(b []byte, msg any) ([]byte, error) {
 			return b, errNil(msg)
 		}
 		if err := proto.CheckInitialized(msg); err != nil {
-			return b, fmt.Errorf("json: %w", err)
+			return b, protoError(0, err)
 		}
 		return protoPlanOf(m.Descriptor()).append(e, b, m)
 	}
@@ -122,7 +122,7 @@ func (d *decoder) message(msg any) error {
 		proto.Reset(msg)
 		if err = protoPlanOf(m.Descriptor()).read(d, m); err == nil {
 			if missing := proto.CheckInitialized(msg); missing != nil {
-				return fmt.Errorf("json: %w", missing)
+				return protoError(0, missing)
 			}
 		}
 	default:

@@ -40,7 +40,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the error of a TextMarshaler or TextUnmarshaler, or nil.
+// Unwrap returns the error of a TextMarshaler, a TextUnmarshaler or package
+// proto that is behind this one, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Position returns the line and column of an offset in data, both from 1.
@@ -54,6 +55,13 @@ func Position(data []byte, offset int) (line, column int) {
 
 func errorf(format string, args ...any) error {
 	return &Error{Reason: fmt.Sprintf(format, args...)}
+}
+
+// protoError makes an Error of an error of package proto, whose text begins
+// with "proto:" and one of two kinds of space, chosen at random.
+func protoError(offset int, err error) error {
+	reason := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	return &Error{offset: offset, Reason: strings.TrimPrefix(reason, "proto: "), cause: err}
 }
 
 // within puts a field's name before the path of err.

@@ -165,7 +165,7 @@ func appendProto(e *encoder, b []byte, v reflect.Value) ([]byte, error) {
 	}
 	m := v.Interface().(proto.Message).ProtoReflect()
 	if err := proto.CheckInitialized(m.Interface()); err != nil {
-		return b, &Error{Reason: err.Error(), cause: err}
+		return b, protoError(0, err)
 	}
 	return protoPlanOf(m.Descriptor()).append(e, b, m)
 }
@@ -179,7 +179,7 @@ func readProto(d *decoder, v reflect.Value) error {
 		return err
 	}
 	if err := proto.CheckInitialized(m.Interface()); err != nil {
-		return &Error{offset: start, Reason: err.Error(), cause: err}
+		return protoError(start, err)
 	}
 	return nil
 }

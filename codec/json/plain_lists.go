@@ -238,7 +238,7 @@ func (d *decoder) setKey(key reflect.Value, name []byte, kind schema.Kind) error
 	case schema.String:
 		if u, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
 			if err := u.UnmarshalText(bytes.Clone(name)); err != nil {
-				return &Error{offset: d.pos, Reason: err.Error(), cause: err}
+				return &Error{offset: d.named, Reason: err.Error(), cause: err}
 			}
 			return nil
 		}
@@ -287,5 +287,5 @@ func (d *decoder) uintKey(name []byte, bits int, typ string) (uint64, error) {
 }
 
 func (d *decoder) badKey(name []byte, typ string) error {
-	return d.errorf(d.pos, "the key %q is not a %s in range", short(string(name)), typ)
+	return d.errorf(d.named, "the key %q is no %s, or out of its range", short(string(name)), typ)
 }

@@ -57,7 +57,7 @@ func (p *protoPlan) readFields(d *decoder, m protoreflect.Message, except string
 			continue
 		}
 		if f.oneof >= 0 && !oneofs.add(f.oneof) {
-			return d.errorf(d.pos, "two members of the oneof %s: the second is %s", f.desc.ContainingOneof().Name(), f.name)
+			return d.errorf(d.named, "two members of the oneof %s: the second is %s", f.desc.ContainingOneof().Name(), f.name)
 		}
 		if err := f.read(d, m, desc); err != nil {
 			return within(err, f.name)

@@ -15,6 +15,7 @@ import (
 type decoder struct {
 	data    []byte
 	pos     int
+	named   int // where the name stands that member read last
 	depth   int
 	reread  int        // bytes read twice, to find an Any's @type
 	scratch []byte     // the last string that had escapes
@@ -119,6 +120,7 @@ func (d *decoder) member(first bool) (name []byte, ok bool, err error) {
 	if c != '"' {
 		return nil, false, d.syntax("a member's name")
 	}
+	d.named = d.pos
 	if name, err = d.str(); err != nil {
 		return nil, false, err
 	}
@@ -364,7 +366,7 @@ func (d *decoder) skipMember(seen *nameSet, name []byte) error {
 // duplicate is the error for a name that stands twice in one object; the
 // second has just been read.
 func (d *decoder) duplicate(name []byte) error {
-	return d.errorf(d.pos, "the name %q stands twice in one object", short(string(name)))
+	return d.errorf(d.named, "the name %q stands twice in one object", short(string(name)))
 }
 
 // A nameSet holds the unknown names of one object.

@@ -60,7 +60,7 @@ func knownAs[T proto.Message](
 			if !ok {
 				t = newT()
 				if err := convert(t, m.Interface()); err != nil {
-					return b, &Error{Reason: err.Error(), cause: err}
+					return b, protoError(0, err)
 				}
 			}
 			return appendTo(e, b, t)
@@ -74,7 +74,7 @@ func knownAs[T proto.Message](
 				return err
 			}
 			if err := convert(m.Interface(), t); err != nil {
-				return &Error{offset: start, Reason: err.Error(), cause: err}
+				return protoError(start, err)
 			}
 			return nil
 		},
