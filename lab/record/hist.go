@@ -19,13 +19,23 @@ const (
 // ready. In JSON it is a list of [value, count] pairs, one a filled bucket.
 type Hist struct {
 	h *hdrhistogram.Histogram
+	// read are [value, count] pairs that were read and are not in h yet. A
+	// histogram takes a quarter of a megabyte and a record holds hundreds, most of
+	// which are merged into another and never asked.
+	read [][2]int64
 }
 
 func (h *Hist) init() {
 	if h.h == nil {
 		h.h = hdrhistogram.New(histMin, histMax, histDigits)
 	}
+	for _, p := range h.read {
+		_ = h.h.RecordValues(inRange(p[0]), p[1])
+	}
+	h.read = nil
 }
+
+func inRange(ns int64) int64 { return min(max(ns, histMin), histMax) }
 
 // Prepare makes room, so that the first Record does not allocate.
 func (h *Hist) Prepare() { h.init() }
@@ -35,23 +45,26 @@ func (h *Hist) Record(ns int64) { h.recordN(ns, 1) }
 
 func (h *Hist) recordN(ns, n int64) {
 	h.init()
-	_ = h.h.RecordValues(min(max(ns, histMin), histMax), n) // cannot be out of range
+	_ = h.h.RecordValues(inRange(ns), n) // cannot be out of range
 }
 
 // Merge adds what other counted.
 func (h *Hist) Merge(other *Hist) {
-	if other.h == nil {
-		return
+	if other.h != nil {
+		h.init()
+		h.h.Merge(other.h)
 	}
-	h.init()
-	h.h.Merge(other.h)
+	for _, p := range other.read {
+		h.recordN(p[0], p[1])
+	}
 }
 
 // Count is the number of latencies.
 func (h *Hist) Count() int64 {
-	if h.h == nil {
+	if h.h == nil && h.read == nil {
 		return 0
 	}
+	h.init()
 	return h.h.TotalCount()
 }
 
@@ -75,7 +88,7 @@ func (h *Hist) Percentile(p float64) int64 {
 // MarshalJSON writes the filled buckets.
 func (h Hist) MarshalJSON() ([]byte, error) {
 	pairs := [][2]int64{}
-	if h.h != nil {
+	if h.Count() > 0 {
 		for _, b := range h.h.Distribution() {
 			if b.Count > 0 {
 				pairs = append(pairs, [2]int64{b.From, b.Count})
@@ -91,12 +104,11 @@ func (h *Hist) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &pairs); err != nil {
 		return err
 	}
-	h.h = nil
 	for _, p := range pairs {
 		if p[0] < 0 || p[1] < 0 {
 			return fmt.Errorf("histogram bucket [%d, %d] is negative", p[0], p[1])
 		}
-		h.recordN(p[0], p[1])
 	}
+	h.h, h.read = nil, pairs
 	return nil
 }
