@@ -49,11 +49,12 @@ func (r *reader) next() ([]byte, error) {
 			}
 			if to > 0 {
 				frame := r.buf[r.r+from : r.r+to]
-				r.r += to
-				r.renewAt = 0
 				if limit := r.limit(); len(frame) > limit {
+					r.r += from
 					return nil, &TooLargeError{limit}
 				}
+				r.r += to
+				r.renewAt = 0
 				return frame, nil
 			}
 			r.r += from

@@ -123,10 +123,16 @@ func (w *writer) drain(ctx context.Context) error {
 	return w.flushed(ctx, end)
 }
 
-// isWritten reports whether the bytes up to end are with the socket.
+// isWritten reports, for a connection that is broken, whether the bytes up to
+// end were handed to the socket. It waits for a write under way, which ends
+// because the connection is closed: the peer may have read and answered what
+// Write has not returned for yet.
 func (w *writer) isWritten(end int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for w.flushing {
+		_ = w.wait(context.Background()) // that context does not end
+	}
 	return w.written >= end
 }
 
@@ -208,6 +214,7 @@ type batch struct {
 func (w *writer) more() bool {
 	if w.err != nil || len(w.queue) == 0 {
 		w.flushing = false
+		w.notify()
 		return false
 	}
 	return true
