@@ -71,7 +71,7 @@ var children = map[string]func(){
 	"child-not-int":  func() { fmt.Println(`{"n":1,"ok":"x"}`); _, _ = io.Copy(io.Discard, os.Stdin) },
 	"child-exits":    func() {},
 	"child-complain": func() { fmt.Fprintln(os.Stderr, "first\nno such thing"); os.Exit(3) },
-	"child-deaf":     func() { select {} },
+	"child-deaf":     func() { time.Sleep(time.Hour) },
 }
 
 func start(t *testing.T, name string, cores []int) *Child {
