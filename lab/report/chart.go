@@ -107,48 +107,51 @@ func logScale(values []float64) scale {
 	return scale{lo: lo / room, hi: hi * room, log: true}
 }
 
-// axis adds ticks at round values that stand far enough apart to be read.
-func (c *chart) axis(s scale, label func(float64) string) {
-	const apart = 13.0
-	var at []float64
-	for _, v := range s.round() {
-		far := func(u float64) bool { return math.Abs(s.at(u)-s.at(v)) >= apart }
-		if v >= s.lo && v <= s.hi && (len(at) == 0 || !slices.ContainsFunc(at, func(u float64) bool { return !far(u) })) {
-			at = append(at, v)
-		}
-	}
-	slices.Sort(at)
-	for _, v := range at {
+// axis adds ticks at round values that stand at least apart percent of the
+// width from each other.
+func (c *chart) axis(s scale, apart float64, label func(float64) string) {
+	for _, v := range s.ticks(apart) {
 		anchor := "middle"
 		switch x := s.at(v); {
-		case x < 6:
+		case x < 4:
 			anchor = "start"
-		case x > 94:
+		case x > 96:
 			anchor = "end"
 		}
 		c.Ticks = append(c.Ticks, tick{s.x(v), anchor, label(v)})
 	}
 }
 
-// round returns candidates for ticks, the most welcome first.
-func (s scale) round() []float64 {
-	var out []float64
+func (s scale) ticks(apart float64) []float64 {
 	if !s.log {
-		step := math.Pow(10, math.Floor(math.Log10(s.hi)))
-		for _, f := range []float64{1, 0.5, 0.2} {
-			if s.hi/(step*f) >= 3 || f == 0.2 {
-				for i := 0.0; i*step*f <= s.hi; i++ {
-					out = append(out, i*step*f)
-				}
-				return out
-			}
-		}
+		return s.linearTicks(apart)
 	}
+	// The most welcome values first; one that is too near to another is left out.
+	var out []float64
 	from, to := int(math.Floor(math.Log10(s.lo))), int(math.Ceil(math.Log10(s.hi)))
 	for _, f := range []float64{1, 2, 5, 3, 1.5, 7} {
 		for e := from; e <= to; e++ {
-			out = append(out, f*math.Pow(10, float64(e)))
+			v := f * math.Pow(10, float64(e))
+			near := func(u float64) bool { return math.Abs(s.at(u)-s.at(v)) < apart }
+			if v >= s.lo && v <= s.hi && !slices.ContainsFunc(out, near) {
+				out = append(out, v)
+			}
 		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// linearTicks are the multiples of the smallest round step that keeps them
+// apart.
+func (s scale) linearTicks(apart float64) []float64 {
+	step := math.Pow(10, math.Floor(math.Log10(s.hi))-2)
+	for i := 0; s.at(step)-s.at(0) < apart; i++ {
+		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10
+	}
+	var out []float64
+	for i := 0.0; i*step <= s.hi; i++ {
+		out = append(out, i*step)
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func (v *view) forest(l *stats.Load, s scale) *chart {
 	c := newChart(callerID("ratio", l.Callers), "Calls per second, relative to "+v.base,
 		"Large mark: median of the blocks' ratios. Bar: its interval. Small dots: the blocks. Shaded: within 5 % of "+v.base+". Logarithmic.")
 	c.Legend = []legend{
-		{"more", "dot", "faster"}, {"less", "diamond", "slower"}, {"same", "ring", "not distinguished"}, {"floor", "square", "no claim: " + v.noClaim(l)},
+		{"more", "dot", "faster"}, {"less", "diamond", "slower"}, {"same", "ring", "not distinguished"}, {"floor", "square", "no claim: " + noClaim(l)},
 	}
 	arms := arranged(l)
 	for _, a := range arms {
@@ -80,11 +80,11 @@ func (v *view) forest(l *stats.Load, s scale) *chart {
 	band := mark{Shape: "rect", Class: "band", X: s.x(1 / (1 + stats.Band)), W: s.width(1/(1+stats.Band), 1+stats.Band), Y: 0, H: float64(c.Height), Title: "within 5 % of " + v.base}
 	one := mark{Shape: "line", Class: "one", X: s.x(1), W: s.x(1), Y: 0, Y2: float64(c.Height)}
 	c.Marks = append([]mark{band, one}, c.Marks...)
-	c.axis(s, tickRatio)
+	c.axis(s, 15, tickRatio)
 	return c
 }
 
-func (v *view) noClaim(l *stats.Load) string {
+func noClaim(l *stats.Load) string {
 	var words []string
 	for _, a := range arranged(l) {
 		if a.Again || a.Kind == plan.Ping {
@@ -111,7 +111,7 @@ func (c *chart) ratio(s scale, a *stats.Arm, y float64) {
 }
 
 // rates shows the correct replies per second of each arm.
-func (v *view) rates(l *stats.Load) *chart {
+func rates(l *stats.Load) *chart {
 	c := newChart(callerID("rate", l.Callers), "Calls per second", "Bar: median of the blocks. Dots: the blocks.")
 	c.Legend = kindLegend(l)
 	largest := 0.0
@@ -128,7 +128,7 @@ func (v *view) rates(l *stats.Load) *chart {
 			c.point(s, b.Value, y+9+2.5*float64(i%3-1), 2, "dot", "same block", fmt.Sprintf("%s, block %d: %s calls/s", a.Name, b.Block+1, rate(b.Value)))
 		}
 	}
-	c.axis(s, tickCount)
+	c.axis(s, 13, tickCount)
 	return c
 }
 
@@ -150,9 +150,9 @@ func kindLegend(l *stats.Load) []legend {
 }
 
 // latencies shows the percentiles that have enough samples.
-func (v *view) latencies(l *stats.Load) *chart {
+func latencies(l *stats.Load) *chart {
 	c := newChart(callerID("latency", l.Callers), "Latency of a call",
-		"From sending to the checked reply, all blocks pooled. Logarithmic. A percentile with too few calls is left out.")
+		"From sending to the checked reply, all blocks pooled. Logarithmic. Beside the names: p50 and p99; one with too few calls is left out.")
 	c.Legend = []legend{{"p50", "dot", "p50"}, {"p90", "ring", "p90"}, {"p99", "diamond", "p99"}}
 	var all []float64
 	for i := range l.Arms {
@@ -164,7 +164,7 @@ func (v *view) latencies(l *stats.Load) *chart {
 	}
 	s := logScale(all)
 	for _, a := range arranged(l) {
-		y := c.row(a.Name, percentile(a, 50)+" · "+percentile(a, 90)+" · "+percentile(a, 99), kindClass(a))
+		y := c.row(a.Name, percentile(a, 50)+" · "+percentile(a, 99), kindClass(a))
 		var have []float64
 		for _, p := range []struct {
 			p           float64
@@ -180,14 +180,14 @@ func (v *view) latencies(l *stats.Load) *chart {
 		}
 	}
 	if len(all) > 0 {
-		c.axis(s, tickLatency)
+		c.axis(s, 19, tickLatency)
 	}
 	return c
 }
 
 // cpu shows both ends' CPU time per call.
-func (v *view) cpu(l *stats.Load) *chart {
-	c := newChart(callerID("cpu", l.Callers), "CPU time per call", "User and system time of each process, in µs.")
+func cpu(l *stats.Load) *chart {
+	c := newChart(callerID("cpu", l.Callers), "CPU time per call", "User and system time of each process. Beside the names: server + client in µs.")
 	c.Legend = []legend{{"server", "bar", "server"}, {"client", "bar", "client"}}
 	largest := 0.0
 	for i := range l.Arms {
@@ -202,8 +202,39 @@ func (v *view) cpu(l *stats.Load) *chart {
 		c.bar(s, 0, server, y, 14, "server", a.Name+", server: "+micros(a.ServerCPU)+" µs")
 		c.bar(s, server, server+client, y, 14, "client", a.Name+", client: "+micros(a.ClientCPU)+" µs")
 	}
-	c.axis(s, func(v float64) string { return tickCount(v) + " µs" })
+	c.axis(s, 19, func(v float64) string { return tickCount(v) + " µs" })
 	return c
+}
+
+// coresBusy shows how many cores each end kept busy, which tells whose ceiling
+// was reached.
+func (v *view) coresBusy(l *stats.Load) *chart {
+	c := newChart(callerID("cores", l.Callers), "Cores kept busy",
+		"CPU time over measured time. Upper bar: server"+onCores(v.run.Header.Machine.ServerCores)+". Lower bar: client"+onCores(v.run.Header.Machine.ClientCores)+".")
+	c.Legend = []legend{{"server", "bar", "server"}, {"client", "bar", "client"}}
+	largest := 1.0
+	for i := range l.Arms {
+		for _, n := range []float64{l.Arms[i].ServerCores, l.Arms[i].ClientCores} {
+			if !math.IsNaN(n) {
+				largest = max(largest, n)
+			}
+		}
+	}
+	s := linearScale(largest)
+	for _, a := range arranged(l) {
+		y := c.row(a.Name, share(known(a.ServerCores, twoDigits), known(a.ClientCores, twoDigits)), kindClass(a))
+		c.bar(s, 0, a.ServerCores, y-7, 11, "server", fmt.Sprintf("%s, server: %.2f cores", a.Name, a.ServerCores))
+		c.bar(s, 0, a.ClientCores, y+7, 11, "client", fmt.Sprintf("%s, client: %.2f cores", a.Name, a.ClientCores))
+	}
+	c.axis(s, 13, tickCount)
+	return c
+}
+
+func onCores(list string) string {
+	if list == "" {
+		return ""
+	}
+	return " (on core " + list + ")"
 }
 
 // traffic shows the bytes of a call, payload and headers apart. They hardly
@@ -214,7 +245,7 @@ func (v *view) traffic() *chart {
 	}
 	l := &v.sum.Loads[0]
 	c := newChart("bytes", "Bytes per call at "+count(l.Callers, "caller"),
-		"Upper bar: towards the server. Lower bar: back. Solid: payload of TCP. Pale: TCP and IP headers of its segments, pure ACKs included.")
+		"Upper bar: towards the server. Lower bar: back. Solid: payload of TCP. Pale: TCP and IP headers of its segments, pure ACKs included. Beside the names: payload out/in, then with headers.")
 	c.Legend = []legend{{"payload", "bar", "payload"}, {"headers", "bar", "TCP/IP headers"}}
 	largest := 0.0
 	for i := range l.Arms {
@@ -241,14 +272,14 @@ func (v *view) traffic() *chart {
 			c.bar(s, d.payload, d.wire, y+d.at, 11, "headers", fmt.Sprintf("%s, %s: %s bytes of headers", a.Name, d.way, amount(d.wire-d.payload)))
 		}
 	}
-	c.axis(s, tickCount)
+	c.axis(s, 13, tickCount)
 	return c
 }
 
 func trafficWords(p stats.PerCall) string {
 	s := pair(p.PayloadOut, p.PayloadIn)
 	if w := pair(p.WireOut, p.WireIn); s != none && w != none {
-		s += " (" + w + " on the wire)"
+		s += " · " + w
 	}
 	return s
 }

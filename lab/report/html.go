@@ -34,7 +34,6 @@ type page struct {
 	Title, Headline string
 	Date, Work      string
 	Warnings        []string
-	Verdict         []string
 	Loads           []pageLoad
 	Traffic         *chart
 	Published       []publishedRow
@@ -50,6 +49,7 @@ type page struct {
 type pageLoad struct {
 	Callers string
 	ID      string
+	Verdict []string
 	Forest  *chart
 	Charts  []*chart
 	Rows    []pageRow
@@ -70,21 +70,20 @@ type cell struct{ Head, Value string }
 func newPage(v *view) *page {
 	p := &page{
 		CSS: template.CSS(pageCSS), Title: v.title(), Headline: v.headline(), Date: date(v.run.Header.Started),
-		Work: v.amountOfWork(), Verdict: v.verdict(), Traffic: v.traffic(), Published: v.published(), Source: publishedSource,
+		Work: v.amountOfWork(), Traffic: v.traffic(), Published: v.published(), Source: publishedSource,
 		Machine: v.machineFacts(), Plan: v.planFacts(), Base: v.base,
 		P50: thousands(stats.MinSamples(50)), P99: thousands(stats.MinSamples(99)), Payload: v.plan.Payload != nil,
 	}
 	if v.partial != "" {
 		p.Warnings = append(p.Warnings, v.partial)
-		p.Verdict = p.Verdict[1:] // said above
 	}
 	s := v.ratioScale()
 	for i := range v.sum.Loads {
 		l := &v.sum.Loads[i]
 		p.Floor = p.Floor || l.Floor != nil
 		p.Loads = append(p.Loads, pageLoad{
-			Callers: count(l.Callers, "caller"), ID: callerID("load", l.Callers), Forest: v.forest(l, s),
-			Charts: []*chart{v.rates(l), v.latencies(l), v.cpu(l)}, Rows: v.pageRows(l), Notes: v.notes(l),
+			Callers: count(l.Callers, "caller"), ID: callerID("load", l.Callers), Verdict: v.sentences(l), Forest: v.forest(l, s),
+			Charts: []*chart{rates(l), latencies(l), cpu(l), v.coresBusy(l)}, Rows: v.pageRows(l), Notes: v.notes(l),
 		})
 	}
 	return p

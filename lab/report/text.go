@@ -39,8 +39,12 @@ func Text(w io.Writer, run *record.Run, opts TextOptions) error {
 	t.published()
 	t.b.WriteByte('\n')
 	t.paragraph("", bold, "Verdict, in calls per second")
-	for _, s := range v.verdict() {
-		t.paragraph("- ", "", s)
+	for i := range v.sum.Loads {
+		l := &v.sum.Loads[i]
+		t.paragraph("", "", "At "+count(l.Callers, "caller")+":")
+		for _, s := range v.sentences(l) {
+			t.paragraph("- ", "", s)
+		}
 	}
 	_, err := w.Write(t.b.Bytes())
 	return err
@@ -146,10 +150,10 @@ func (t *text) cells(a *stats.Arm) []string {
 // ratioText is a table's ratio and its mark.
 func ratioText(a *stats.Arm) (ratio, mark string) {
 	switch {
+	case a.Calls == 0 || !a.Baseline && len(a.Ratio.Blocks) == 0:
+		return none, ""
 	case a.Baseline:
 		return "1", ""
-	case a.Calls == 0:
-		return none, ""
 	case a.Test != nil && !a.Test.Different:
 		return ratioCell(a.Ratio), "~"
 	}

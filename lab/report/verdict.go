@@ -22,40 +22,55 @@ func (v *view) verdict() []string {
 		out = append(out, v.partial)
 	}
 	for i := range v.sum.Loads {
-		out = append(out, v.loadVerdict(&v.sum.Loads[i])...)
+		l := &v.sum.Loads[i]
+		for _, s := range v.statements(l) {
+			out = append(out, "At "+count(l.Callers, "caller")+": "+s)
+		}
 	}
 	return out
 }
 
-// loadVerdict is what can be said about one load.
-func (v *view) loadVerdict(l *stats.Load) []string {
-	at := "At " + count(l.Callers, "caller") + ": "
+// sentences are the statements about one load as they stand under its heading.
+func (v *view) sentences(l *stats.Load) []string {
+	out := v.statements(l)
+	for i, s := range out {
+		named := slices.ContainsFunc(v.plan.Arms, func(a plan.Arm) bool { return strings.HasPrefix(s, a.Name+" ") })
+		if !named {
+			out[i] = strings.ToUpper(s[:1]) + s[1:]
+		}
+	}
+	return out
+}
+
+// statements are what can be said about one load, each as it stands after a
+// colon.
+func (v *view) statements(l *stats.Load) []string {
 	var out []string
 	if l.Floor != nil && l.Floor.Moved {
-		out = append(out, at+v.moved(l))
+		out = append(out, v.moved(l))
 	}
-	out = append(out, v.failed(l, at)...)
+	out = append(out, failed(l)...)
 	switch {
 	case l.MaxBlocks == 0:
-		return append(out, at+"no arm ran beside "+v.base+"; nothing is compared.")
+		return append(out, "no arm ran beside "+v.base+"; nothing is compared.")
 	case l.MaxBlocks < l.Needed:
-		return append(out, at+tooFew(l))
+		return append(out, tooFew(l))
 	}
-	wires := v.different(l, plan.Wire)
+	wires := different(l, plan.Wire)
 	var alone []string
 	for _, a := range wires {
 		claim, apart := v.claim(l, a)
-		out = append(out, at+claim)
+		out = append(out, claim)
 		if !apart {
 			alone = append(alone, a.Name)
 		}
 	}
 	if len(alone) > 0 {
-		out = append(out, at+"no reference implementation stands beside "+list(alone)+", so how much is the wire's is not known there.")
+		out = append(out, "no reference was measured beside "+list(alone)+", so how much is the wire's is not known there.")
 	}
-	for _, s := range []string{v.times(l, wires), v.implementations(l), v.same(l)} {
+	for _, s := range []string{v.times(l, wires), implementations(l), v.same(l), notMeasured(l)} {
 		if s != "" {
-			out = append(out, at+s)
+			out = append(out, s)
 		}
 	}
 	return out
@@ -63,7 +78,7 @@ func (v *view) loadVerdict(l *stats.Load) []string {
 
 // different are the arms of a kind that may be called different, the largest
 // ratio first.
-func (v *view) different(l *stats.Load, kind plan.Kind) []*stats.Arm {
+func different(l *stats.Load, kind plan.Kind) []*stats.Arm {
 	var out []*stats.Arm
 	for i := range l.Arms {
 		if a := &l.Arms[i]; a.Kind == kind && a.Test != nil && a.Test.Different {
@@ -109,7 +124,7 @@ func (v *view) times(l *stats.Load, wires []*stats.Arm) string {
 
 // implementations compares our implementations with the references that speak
 // the same wire.
-func (v *view) implementations(l *stats.Load) string {
+func implementations(l *stats.Load) string {
 	var words []string
 	for _, p := range l.Parts {
 		if len(p.Ours.Blocks) > 0 {
@@ -139,14 +154,14 @@ func (v *view) same(l *stats.Load) string {
 }
 
 // failed lists the arms that never gave a correct reply.
-func (v *view) failed(l *stats.Load, at string) []string {
+func failed(l *stats.Load) []string {
 	var out []string
 	for i := range l.Arms {
 		a := &l.Arms[i]
 		if a.Calls > 0 || a.Trials == 0 {
 			continue
 		}
-		s := at + a.Name + " gave no correct reply"
+		s := a.Name + " gave no correct reply"
 		switch {
 		case a.ErrorCount > 0:
 			s += ": " + errorWords(a)
@@ -156,6 +171,13 @@ func (v *view) failed(l *stats.Load, at string) []string {
 		out = append(out, strings.TrimSuffix(s, ".")+".")
 	}
 	return out
+}
+
+func notMeasured(l *stats.Load) string {
+	if names := missing(l); names != "" {
+		return "not measured: " + names + "."
+	}
+	return ""
 }
 
 func (v *view) moved(l *stats.Load) string {
@@ -197,7 +219,7 @@ func (v *view) headline() string {
 
 func (v *view) loadHeadline(l *stats.Load) string {
 	at := "with " + count(l.Callers, "caller") + ", "
-	wires := v.different(l, plan.Wire)
+	wires := different(l, plan.Wire)
 	switch {
 	case len(wires) == 0:
 		return at + "no wire could be told from " + v.base

@@ -109,12 +109,16 @@ func (v *view) notes(l *stats.Load) []note {
 			out = append(out, note{warn, text})
 		}
 	}
-	if l.MaxBlocks < l.Needed {
+	if 0 < l.MaxBlocks && l.MaxBlocks < l.Needed {
 		add(true, "Too few blocks: "+tooFew(l))
 	}
 	add(l.Floor != nil && l.Floor.Moved, v.floor(l))
+	if names := missing(l); names != "" {
+		add(true, "Not measured: "+names+".")
+	}
 	add(true, errorNote(l))
 	add(true, voidNote(l))
+	add(true, coarse(l))
 	add(true, v.ceiling(l))
 	add(false, busy(l))
 	add(false, dashes(l))
@@ -155,7 +159,7 @@ func errorNote(l *stats.Load) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return "Errors, which are no calls: " + strings.Join(words, "; ") + "."
+	return "Errors, not counted as calls: " + strings.Join(words, "; ") + "."
 }
 
 // errorWords are the kinds of an arm's errors and the text of the first.
@@ -205,6 +209,36 @@ func voidWords(a *stats.Arm) string {
 		words = append(words, s)
 	}
 	return strings.Join(words, ", ")
+}
+
+// missing names the arms that the record holds no trial of.
+func missing(l *stats.Load) string {
+	var words []string
+	for i := range l.Arms {
+		if l.Arms[i].Trials == 0 {
+			words = append(words, l.Arms[i].Name)
+		}
+	}
+	return list(words)
+}
+
+// fewCalls is the number of calls in a block below which one call more or less
+// moves a ratio by more than 1 %.
+const fewCalls = 100
+
+// coarse warns where a block holds so few calls that ratios go in steps.
+func coarse(l *stats.Load) string {
+	var words []string
+	for i := range l.Arms {
+		a := &l.Arms[i]
+		if blocks := int64(len(a.Rates)); blocks > 0 && a.Calls > 0 && a.Calls < fewCalls*blocks {
+			words = append(words, fmt.Sprintf("%s %d", a.Name, a.Calls/blocks))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "Few calls in a block, so that one more or less moves a ratio by over 1 %: " + strings.Join(words, ", ") + "."
 }
 
 // busyShare is from which share of its cores on an end counts as busy.

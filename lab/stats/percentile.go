@@ -2,14 +2,14 @@ package stats
 
 import "github.com/everywire/everywire/lab/record"
 
-// beyond is how many samples must lie beyond a percentile.
-const beyond = 100
-
-// MinSamples is how many samples the percentile p, above 0 and below 100,
-// needs: so many that 100 of them lie beyond it. That is 200 for p50, 1,000 for
+// MinSamples is how many samples the percentile p, below 100, needs: 100 up to
+// p50, and above it so many that 100 of them lie beyond it. That is 1,000 for
 // p90, 10,000 for p99 and 100,000 for p99.9.
 func MinSamples(p float64) int64 {
-	return int64(beyond*100/(100-p) + 0.5)
+	if p <= 50 {
+		return 100
+	}
+	return int64(100*100/(100-p) + 0.5)
 }
 
 // Percentile returns the latency in nanoseconds that p percent of the calls do

@@ -217,8 +217,8 @@ func TestPercentileNeedsSamples(t *testing.T) {
 		censored int64
 		ok       bool
 	}{
-		{50, 199, 0, false},
-		{50, 200, 0, true},
+		{50, 99, 0, false},
+		{50, 100, 50, true},
 		{90, 999, 0, false},
 		{90, 1000, 0, true},
 		{99, 9_999, 0, false},
