@@ -53,9 +53,9 @@ var children = map[string]func(){
 				return signal.Ignored(os.Interrupt), self.Signal(os.Interrupt)
 			}),
 			"spin": Handle(func(_ context.Context, ns int64) (any, error) {
-				begin, err := cpuTime()
+				begin, err := CPUTime()
 				for now := begin; err == nil && now-begin < time.Duration(ns); {
-					now, err = cpuTime()
+					now, err = CPUTime()
 				}
 				return nil, err
 			}),

@@ -88,7 +88,7 @@ func answer(ctx context.Context, line []byte, out io.Writer, ops map[string]Hand
 
 func perform(ctx context.Context, req request, ops map[string]Handler) (any, error) {
 	if req.Op == usageOp {
-		cpu, err := cpuTime()
+		cpu, err := CPUTime()
 		return usage{CPU: cpu.Nanoseconds()}, err
 	}
 	op, ok := ops[req.Op]

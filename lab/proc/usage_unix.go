@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is the user and system CPU time of this process so far.
-func cpuTime() (time.Duration, error) {
+// CPUTime is the user and system CPU time of this process so far.
+func CPUTime() (time.Duration, error) {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
 		return 0, err

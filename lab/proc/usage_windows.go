@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// cpuTime is the user and kernel CPU time of this process so far.
-func cpuTime() (time.Duration, error) {
+// CPUTime is the user and kernel CPU time of this process so far.
+func CPUTime() (time.Duration, error) {
 	var created, exited, kernel, user windows.Filetime
 	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user); err != nil {
 		return 0, err

@@ -40,6 +40,12 @@ const (
 // Names returns the names of all reference implementations.
 func Names() []string { return []string{NetHTTP, NetHTTPOurJSON, GRPCGo, JRPC2, Ping} }
 
+// Known says whether name is one of Names.
+func Known(name string) bool {
+	_, ok := implementations[name]
+	return ok
+}
+
 // Options is what both ends of an implementation must know.
 type Options struct {
 	// Service is "arith" or "echo".

@@ -1,0 +1,197 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/lab/load"
+	"github.com/everywire/everywire/lab/netcount"
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/proc"
+	"github.com/everywire/everywire/lab/record"
+	"github.com/everywire/everywire/lab/ref"
+)
+
+// The operations of the two children; see package proc for the protocol.
+//
+//	server     serve {arm, plan} -> {addr}           serves the arm
+//	generator  setup {arm, plan, addr, payload}      what is called, and where
+//	           open {callers} -> {}                  fresh connection, warm-up
+//	           measure {seed} -> {result, net, cpu}  the window, then closes
+const (
+	opServe   = "serve"
+	opSetup   = "setup"
+	opOpen    = "open"
+	opMeasure = "measure"
+)
+
+type serveArg struct {
+	Arm  plan.Arm  `json:"arm"`
+	Plan plan.Plan `json:"plan"`
+}
+
+type served struct {
+	Addr string `json:"addr"`
+}
+
+type setupArg struct {
+	Arm  plan.Arm  `json:"arm"`
+	Plan plan.Plan `json:"plan"`
+	Addr string    `json:"addr"`
+	// Payload is the JSON text of the document that echo gets.
+	Payload []byte `json:"payload,omitempty"`
+}
+
+type openArg struct {
+	Callers int `json:"callers"`
+	// Seed makes the requests; the warm-up's differ from the window's.
+	Seed uint64 `json:"seed"`
+}
+
+type measured struct {
+	Result *load.Result `json:"result"`
+	// Net and CPU are from the start of the window until the last call that
+	// was open at its end has been answered.
+	Net record.Net    `json:"net"`
+	CPU time.Duration `json:"cpu_ns"`
+}
+
+type none struct{}
+
+// stopTimeout bounds how long a server child may take to end in good order.
+// Its clients have gone by then.
+const stopTimeout = 500 * time.Millisecond
+
+// Server is a server child: it serves what it is told on in until in ends. The
+// hidden subcommand for servers calls it with the process's standard input
+// and output, and does nothing else.
+func Server(in io.Reader, out io.Writer, f Fabric) error {
+	proc.IgnoreInterrupt()
+	var stop func(context.Context) error
+	err := proc.Serve(in, out, map[string]proc.Handler{
+		opServe: proc.Handle(func(_ context.Context, arg serveArg) (served, error) {
+			if stop != nil {
+				return served{}, errors.New("a server child serves one arm")
+			}
+			// Not under this context: it ends when the parent has gone, and
+			// stop is to end the server in good order then.
+			addr, stopArm, err := f.serve(context.Background(), arg.Arm, &arg.Plan)
+			if err != nil {
+				return served{}, err
+			}
+			stop = stopArm
+			return served{Addr: addr}, nil
+		}),
+	})
+	if stop != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, stop(ctx))
+	}
+	return err
+}
+
+// Generator is a generator child: it calls what it is told on in until in
+// ends. The hidden subcommand for generators calls it as [Server] is called.
+func Generator(in io.Reader, out io.Writer, f Fabric) error {
+	proc.IgnoreInterrupt()
+	g := &generator{fabric: f}
+	err := proc.Serve(in, out, map[string]proc.Handler{
+		opSetup:   proc.Handle(g.setup),
+		opOpen:    proc.Handle(g.open),
+		opMeasure: proc.Handle(g.measure),
+	})
+	return errors.Join(err, g.close())
+}
+
+type generator struct {
+	fabric   Fabric
+	arm      setupArg
+	workload load.Workload
+
+	callers int
+	conn    ref.Conn
+	counter *netcount.Counter
+}
+
+func (g *generator) setup(_ context.Context, arg setupArg) (none, error) {
+	g.arm = arg
+	switch {
+	case arg.Arm.Kind == plan.Ping:
+		g.workload = load.Ping()
+	case arg.Plan.Service == "arith":
+		g.workload = load.Sum()
+	case arg.Plan.Service == "echo":
+		var doc everywire.Document
+		if err := (json.Codec{}).Decode(arg.Payload, &doc); err != nil {
+			return none{}, fmt.Errorf("the payload: %w", err)
+		}
+		g.workload = load.Echo(doc)
+	default:
+		return none{}, fmt.Errorf("no workload for service %q", arg.Plan.Service)
+	}
+	return none{}, nil
+}
+
+func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
+	if g.workload == nil {
+		return none{}, errors.New("open before setup")
+	}
+	if err := g.close(); err != nil {
+		return none{}, err
+	}
+	g.counter = &netcount.Counter{}
+	dial := g.counter.Wrap(func(ctx context.Context, addr string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", addr)
+	})
+	conn, err := g.fabric.dial(ctx, g.arm.Arm, &g.arm.Plan, g.arm.Addr, dial)
+	if err != nil {
+		return none{}, err
+	}
+	g.conn, g.callers = conn, arg.Callers
+	if g.arm.Plan.Warmup > 0 {
+		_, err = load.Run(ctx, g.load(g.arm.Plan.Warmup, arg.Seed))
+	}
+	return none{}, err
+}
+
+func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error) {
+	if g.conn == nil {
+		return nil, errors.New("measure before open")
+	}
+	netBefore := g.counter.Snapshot()
+	cpuBefore, err := proc.CPUTime()
+	if err != nil {
+		return nil, err
+	}
+	result, err := load.Run(ctx, g.load(g.arm.Plan.Measure, arg.Seed))
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := proc.CPUTime()
+	if err != nil {
+		return nil, err
+	}
+	m := &measured{Result: result, Net: netcount.Between(netBefore, g.counter.Snapshot()), CPU: cpu - cpuBefore}
+	return m, g.close()
+}
+
+func (g *generator) load(d time.Duration, seed uint64) load.Config {
+	return load.Config{Conn: g.conn, Workload: g.workload, Callers: g.callers, For: d, Drain: drain, Seed: seed}
+}
+
+func (g *generator) close() error {
+	if g.conn == nil {
+		return nil
+	}
+	conn := g.conn
+	g.conn = nil
+	return conn.Close()
+}

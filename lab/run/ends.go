@@ -1,0 +1,145 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/proc"
+	"github.com/everywire/everywire/lab/record"
+)
+
+// ends are the two processes of an arm in a block.
+type ends struct {
+	server, generator *proc.Child
+	plan              *plan.Plan
+}
+
+// start starts both ends. An error says why the arm's trials are void.
+func (r *runner) start(ctx context.Context, arm plan.Arm) (_ *ends, err error) {
+	e := &ends{plan: r.plan}
+	defer func() {
+		if err != nil {
+			e.stop()
+		}
+	}()
+	if e.server, err = proc.Start(ctx, r.config.Exe, r.config.ServerArgs, r.serverCores); err != nil {
+		return nil, fmt.Errorf("the server did not start: %w", err)
+	}
+	// The generator gets ready on its own core while the server does.
+	if e.generator, err = proc.Start(ctx, r.config.Exe, r.config.GeneratorArgs, r.clientCores); err != nil {
+		return nil, fmt.Errorf("the generator did not start: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %v", startTimeout))
+	defer cancel()
+	var s served
+	if err := e.server.Call(ctx, opServe, serveArg{Arm: arm, Plan: *r.plan}, &s); err != nil {
+		return nil, fmt.Errorf("the server did not start: %w", err)
+	}
+	err = e.generate(ctx, opSetup, setupArg{Arm: arm, Plan: *r.plan, Addr: s.Addr, Payload: r.config.Payload}, &none{})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// trial measures one load and fills t in. An error says why the trial is void
+// and that the ends cannot be used again.
+func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
+	// Every call returns within twice the drain after its load has ended.
+	limit := max(e.plan.Warmup, e.plan.Measure) + 2*drain + startTimeout
+	bounded := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
+	}
+	openCtx, cancel := bounded()
+	defer cancel()
+	if err := e.generate(openCtx, opOpen, openArg{Callers: t.Callers, Seed: seed}, &none{}); err != nil {
+		return err
+	}
+	measureCtx, cancel := bounded()
+	defer cancel()
+	cpuBefore, err := e.server.Usage(measureCtx)
+	if err != nil {
+		return fmt.Errorf("the server %w", err)
+	}
+	stolenBefore := stolen()
+	t.Started = time.Now()
+	var m measured
+	if err := e.generate(measureCtx, opMeasure, openArg{Callers: t.Callers, Seed: seed + 1}, &m); err != nil {
+		return err
+	}
+	cpu, err := e.server.Usage(measureCtx)
+	if err != nil {
+		return fmt.Errorf("the server %w", err)
+	}
+	if m.Result == nil {
+		return errors.New("the generator reported no result")
+	}
+	t.Stolen = (stolen() - stolenBefore).Seconds()
+	window := time.Since(t.Started)
+	t.ServerCPU, t.ClientCPU = (cpu - cpuBefore).Seconds(), m.CPU.Seconds()
+	t.Seconds, t.Calls, t.Latency = m.Result.Seconds, m.Result.Latency.Count(), m.Result.Latency
+	t.Errors, t.FirstError, t.Censored = m.Result.Errors, m.Result.FirstError, m.Result.Censored
+	t.Net = &m.Net
+	t.Void = voidBy(t, window)
+	return nil
+}
+
+// voidBy applies the rules that void a trial that was made. window is the time
+// that t.Stolen is of.
+func voidBy(t *record.Trial, window time.Duration) string {
+	share := t.Stolen / (window.Seconds() * float64(runtime.NumCPU()))
+	switch {
+	case share > MaxStolen:
+		return fmt.Sprintf("%.1f %% of the machine's CPU time was stolen; the limit is %g %%", 100*share, 100*MaxStolen)
+	case t.Calls == 0 && len(t.Errors) == 0:
+		return fmt.Sprintf("no call ended within the measured %g s", t.Seconds)
+	}
+	return ""
+}
+
+// generate calls the generator while it watches the server: if that ends, the
+// generator is not waited for.
+func (e *ends) generate(ctx context.Context, op string, arg, result any) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	returned := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-e.server.Done():
+			cancel(errServerEnded)
+		case <-returned:
+		}
+	})
+	err := e.generator.Call(ctx, op, arg, result)
+	close(returned)
+	watch.Wait()
+	cancel(nil)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, errServerEnded) {
+		_, err = e.server.Usage(context.Background()) // tells how it ended; it has
+		return fmt.Errorf("the server %w", err)
+	}
+	return fmt.Errorf("the generator: %s: %w", op, err)
+}
+
+var errServerEnded = errors.New("the server ended")
+
+// stop ends both processes and reaps them. It may be called on nil.
+func (e *ends) stop() {
+	if e == nil {
+		return
+	}
+	// The clients go first, so that the server has nothing to drain.
+	for _, c := range []*proc.Child{e.generator, e.server} {
+		if c != nil {
+			c.Stop()
+		}
+	}
+}

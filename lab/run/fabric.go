@@ -1,0 +1,49 @@
+package run
+
+import (
+	"context"
+
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/ref"
+)
+
+// A Fabric makes the two ends of the wire arms; the lab itself knows no wire.
+// Reference arms and pings are the lab's own and do not come here.
+type Fabric struct {
+	// Serve serves the plan's service on a free port of the loopback interface
+	// and returns its host:port. Messages up to the plan's MaxMessage must
+	// pass. stop ends it, within the time that its context gives.
+	Serve func(ctx context.Context, arm plan.Arm, p *plan.Plan) (addr string, stop func(context.Context) error, err error)
+	// Dial makes a connection to it whose sockets are opened by dial.
+	Dial func(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error)
+}
+
+func (f Fabric) serve(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
+	if name, ok := reference(arm); ok {
+		return ref.Serve(name, refOptions(p))
+	}
+	return f.Serve(ctx, arm, p)
+}
+
+func (f Fabric) dial(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {
+	if name, ok := reference(arm); ok {
+		return ref.Dial(ctx, name, addr, dial, refOptions(p))
+	}
+	return f.Dial(ctx, arm, p, addr, dial)
+}
+
+// reference is the name of an arm's reference implementation, if it has one.
+func reference(arm plan.Arm) (name string, ok bool) {
+	switch arm.Kind {
+	case plan.Reference:
+		return arm.Target, true
+	case plan.Ping:
+		return ref.Ping, true
+	default:
+		return "", false
+	}
+}
+
+func refOptions(p *plan.Plan) ref.Options {
+	return ref.Options{Service: p.Service, MaxMessage: p.MaxMessage}
+}

@@ -1,0 +1,23 @@
+package run
+
+import (
+	"runtime"
+
+	"github.com/everywire/everywire/lab/proc"
+	"github.com/everywire/everywire/lab/record"
+)
+
+// Machine describes the machine, and the cores that [Run] pins the ends to.
+// What the system does not tell stays empty.
+func Machine() record.Machine {
+	server, client := proc.Split(proc.Cores())
+	return record.Machine{
+		OS:          runtime.GOOS,
+		Arch:        runtime.GOARCH,
+		Kernel:      kernel(),
+		CPU:         cpuModel(),
+		Cores:       runtime.NumCPU(),
+		ServerCores: proc.FormatCores(server),
+		ClientCores: proc.FormatCores(client),
+	}
+}

@@ -1,0 +1,181 @@
+// Package run runs a plan: for each block, for each arm in the block's random
+// order, a fresh server process and a fresh generator process on separate
+// cores; one trial for each number of callers over fresh connections.
+//
+// A trial whose server or generator does not start, ends, hangs or says
+// nonsense is void: it is recorded with the reason, and the run goes on with
+// fresh processes. A trial is also void if no call ended in time, and by one
+// rule fixed beforehand: if a hypervisor took more than [MaxStolen] of the
+// machine's CPU time.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/proc"
+	"github.com/everywire/everywire/lab/record"
+	"github.com/everywire/everywire/lab/ref"
+)
+
+// MaxStolen is the share of the machine's CPU time (cores times measured time)
+// that may be stolen before a trial is void.
+const MaxStolen = 0.05
+
+const (
+	// drain is how long calls that are open at the end of a load are waited
+	// for before they are cancelled.
+	drain = 5 * time.Second
+	// startTimeout bounds the start of one end of a trial.
+	startTimeout = 15 * time.Second
+	// perTrial is about what it costs to start the two ends of an arm; it is
+	// used for the first estimate of the time left only.
+	perTrial = 60 * time.Millisecond
+)
+
+// A Sink takes the trials as they are made; a [*record.Writer] is one.
+type Sink interface {
+	Trial(record.Trial) error
+}
+
+// Config says how a plan is run.
+type Config struct {
+	// Exe is the program to start children from, usually os.Executable().
+	Exe string
+	// ServerArgs and GeneratorArgs are the hidden subcommands that call
+	// [Server] and [Generator].
+	ServerArgs, GeneratorArgs []string
+	// Payload is the JSON text of the document that echo gets.
+	Payload []byte
+	Sink    Sink
+	// Progress, if set, is called before each trial and after the last.
+	Progress func(Progress)
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	// Block, Arm and Callers are of the trial that begins; at the end of the
+	// run they are of the last one.
+	Block   int
+	Arm     string
+	Callers int
+	// Done of Total trials have ended, Void of them without a result.
+	Done, Total, Void int
+	Elapsed           time.Duration
+	// Left is about how long the rest takes.
+	Left time.Duration
+}
+
+// Run runs the plan. If ctx ends, the trial under way is dropped, its
+// processes are ended, and partial says so. An error is of the plan or of the
+// sink; what was recorded before it stays. When Run returns, no process that it
+// started is left.
+func Run(ctx context.Context, p *plan.Plan, c Config) (partial string, err error) {
+	if err := check(p, c); err != nil {
+		return "", err
+	}
+	r := &runner{plan: p, config: c, begin: time.Now()}
+	r.progress.Total = p.Blocks * len(p.Arms) * len(p.Callers)
+	r.serverCores, r.clientCores = proc.Split(proc.Cores())
+	for block := range p.Blocks {
+		for _, i := range p.Order(block) {
+			if err := r.arm(ctx, block, p.Arms[i]); err != nil {
+				return "", err
+			}
+			if ctx.Err() != nil {
+				return fmt.Sprintf("stopped after %d of %d trials: %v", r.progress.Done, r.progress.Total, context.Cause(ctx)), nil
+			}
+		}
+	}
+	r.report()
+	return "", nil
+}
+
+func check(p *plan.Plan, c Config) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	switch p.Service {
+	case "arith":
+	case "echo":
+		if c.Payload == nil {
+			return errors.New("plan: echo needs a payload")
+		}
+	default:
+		return fmt.Errorf("plan: the lab measures arith and echo, not %q", p.Service)
+	}
+	for _, a := range p.Arms {
+		if a.Kind != plan.Wire && a.Kind != plan.Reference && a.Kind != plan.Ping {
+			return fmt.Errorf("plan: arm %q is of unknown kind %q", a.Name, a.Kind)
+		}
+		if name, ok := reference(a); ok && !ref.Known(name) {
+			return fmt.Errorf("plan: arm %q: unknown reference implementation %q; known are %q", a.Name, name, ref.Names())
+		}
+	}
+	return nil
+}
+
+type runner struct {
+	plan                     *plan.Plan
+	config                   Config
+	serverCores, clientCores []int
+	begin                    time.Time
+	progress                 Progress
+}
+
+// arm runs one arm's trials of a block. It returns early if ctx ends; its
+// error is the sink's.
+func (r *runner) arm(ctx context.Context, block int, arm plan.Arm) error {
+	var e *ends
+	defer func() { e.stop() }()
+	for i, callers := range r.plan.Callers {
+		r.progress.Block, r.progress.Arm, r.progress.Callers = block, arm.Name, callers
+		r.report()
+		t := record.Trial{Block: block, Arm: arm.Name, Callers: callers, Started: time.Now()}
+		var err error
+		if e == nil {
+			e, err = r.start(ctx, arm)
+		}
+		if err == nil {
+			err = e.trial(ctx, &t, r.seed(block, i))
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			t.Void = err.Error()
+			e.stop()
+			e = nil
+		}
+		r.progress.Done++
+		if t.Void != "" {
+			r.progress.Void++
+		}
+		if err := r.config.Sink.Trial(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seed makes requests that differ by block and load but not by arm.
+func (r *runner) seed(block, load int) uint64 {
+	return r.plan.Seed + uint64(block*len(r.plan.Callers)+load)<<1
+}
+
+func (r *runner) report() {
+	if r.config.Progress == nil {
+		return
+	}
+	p := &r.progress
+	p.Elapsed = time.Since(r.begin)
+	if p.Done == 0 {
+		p.Left = r.plan.Duration(perTrial)
+	} else {
+		p.Left = p.Elapsed / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
+	}
+	r.config.Progress(*p)
+}
