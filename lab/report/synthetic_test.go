@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -111,6 +112,7 @@ func (s synthetic) trial(rng *rand.Rand, arm string, block, callers int, drift f
 	}
 	mean := float64(callers) / perSecond * 1e9
 	left := t.Calls
+	var pairs [][2]int64
 	for step := -8; step <= 24; step++ {
 		z := float64(step) / 4
 		share := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) / 4
@@ -118,14 +120,12 @@ func (s synthetic) trial(rng *rand.Rand, arm string, block, callers int, drift f
 			share = math.Exp(-z) * 0.045
 		}
 		n := min(left, int64(share*float64(t.Calls)))
-		for range n {
-			t.Latency.Record(int64(mean * math.Exp(c.spread*z)))
-		}
+		pairs = append(pairs, [2]int64{int64(mean * math.Exp(c.spread*z)), n})
 		left -= n
 	}
-	for range left {
-		t.Latency.Record(int64(mean))
-	}
+	pairs = append(pairs, [2]int64{int64(mean), left})
+	data, _ := json.Marshal(pairs)
+	_ = t.Latency.UnmarshalJSON(data)
 	calls := float64(t.Calls)
 	t.ServerCPU, t.ClientCPU = calls*c.server/1e6, calls*c.client/1e6
 	if callers > 1 {
