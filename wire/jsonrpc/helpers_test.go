@@ -211,8 +211,10 @@ func dialRaw(t testing.TB, addr string) *rawConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // tests close it themselves where it matters
-	return &rawConn{conn, t, bufio.NewReader(conn)}
+	return newRaw(t, conn)
 }
+
+func newRaw(t testing.TB, conn net.Conn) *rawConn { return &rawConn{conn, t, bufio.NewReader(conn)} }
 
 func (c *rawConn) send(s string) {
 	c.t.Helper()
