@@ -1,0 +1,233 @@
+package msgpackrpc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/stream"
+)
+
+// A conn is a client's connection.
+type conn struct {
+	cfg    *rpc.ClientConfig
+	engine *stream.Client
+	meta   bool // the server understands rpc.meta and $/cancelRequest
+}
+
+// NewConn makes a client's connection; it dials when a call needs it. The
+// option meta ("on" or "off") says whether metadata, deadlines and
+// cancellations are sent; without it they are Unimplemented or stay local.
+func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	c := &conn{cfg: cfg}
+	switch v := cfg.Options["meta"]; v {
+	case "on":
+		c.meta = true
+	case "", "off":
+	default:
+		return nil, fmt.Errorf("option meta=%s: want on or off", v)
+	}
+	c.engine = stream.NewClient(stream.ClientConfig{
+		Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx) },
+		Open:     func() stream.ClientSession { return &clientSession{framer{max: math.MaxInt}} },
+		MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
+	})
+	return c, nil
+}
+
+func (c *conn) Close() error { return c.engine.Close() }
+
+// NewStream fails: this wire has no streams yet.
+func (c *conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, rpc.NoStreams(wireName)
+}
+
+// Invoke runs one unary or one-way call.
+func (c *conn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
+	return c.cfg.Invoke(ctx, path, args, reply, opts, func(ctx context.Context, call *rpc.Outgoing) error {
+		if err := c.check(call); err != nil {
+			return err
+		}
+		x := &exchange{conn: c, ctx: ctx, call: call, args: args, reply: reply}
+		return call.Reach(ctx, func() error {
+			var p *peer.Peer
+			var err error
+			if call.OneWay {
+				p, err = c.engine.Send(ctx, x.appendNotification)
+			} else {
+				p, err = c.engine.Do(ctx, x)
+			}
+			if p != nil {
+				call.Peer = p
+			}
+			return err
+		})
+	})
+}
+
+// check refuses what needs rpc.meta if the server has not been said to
+// understand it.
+func (c *conn) check(call *rpc.Outgoing) error {
+	switch {
+	case c.meta:
+		return nil
+	case len(call.Metadata) > 0:
+		return status.Error(codes.Unimplemented, "MessagePack-RPC carries no metadata; a server made with everywire takes it with the target's option meta=on")
+	case call.WantMeta:
+		return status.Error(codes.Unimplemented, "MessagePack-RPC carries no headers and trailers; a server made with everywire sends them with the target's option meta=on")
+	}
+	return nil
+}
+
+// An exchange is one call.
+type exchange struct {
+	conn        *conn
+	ctx         context.Context //nolint:containedctx // of the call that this is
+	call        *rpc.Outgoing
+	args, reply any
+}
+
+// Append is [stream.Exchange]'s.
+func (x *exchange) Append(dst []byte, id uint32) ([]byte, error) {
+	dst = x.appendMeta(dst, meta{id: id})
+	return x.appendParams(appendRequest(dst, id, x.method()))
+}
+
+func (x *exchange) appendNotification(dst []byte) ([]byte, error) {
+	dst = x.appendMeta(dst, meta{noID: true})
+	return x.appendParams(appendNotification(dst, x.method()))
+}
+
+func (x *exchange) method() string { return strings.TrimPrefix(x.call.Path, "/") }
+
+func (x *exchange) appendMeta(dst []byte, m meta) []byte {
+	if !x.conn.meta {
+		return dst
+	}
+	m.header, m.want = x.call.Metadata, x.call.WantMeta
+	if deadline, ok := x.ctx.Deadline(); ok {
+		m.timeout = max(time.Until(deadline), 1)
+	}
+	if len(m.header) == 0 && !m.want && m.timeout == 0 {
+		return dst
+	}
+	return m.append(dst)
+}
+
+func (x *exchange) appendParams(dst []byte) ([]byte, error) {
+	dst = msgpack.AppendArrayHeader(dst, 1)
+	start := len(dst)
+	dst, err := codec.Append(dst, x.args)
+	if err != nil {
+		return dst, status.Errorf(codes.Internal, "request of %s: %v", x.method(), err)
+	}
+	return dst, x.call.Sent(len(dst) - start)
+}
+
+// AppendCancel is [stream.Exchange]'s.
+func (x *exchange) AppendCancel(dst []byte, id uint32) []byte {
+	if !x.conn.meta {
+		return dst
+	}
+	return appendCancel(dst, id)
+}
+
+// MaxFrame is [stream.Exchange]'s.
+func (x *exchange) MaxFrame() int { return stream.MaxFrame(x.call.MaxReceive(), x.conn.cfg.Limits) }
+
+// Read reads the response and the rpc.meta notification before it, if any.
+func (x *exchange) Read(reply []byte) error {
+	for {
+		r := msgpack.NewReader(reply)
+		frame, err := r.Raw()
+		if err != nil {
+			return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
+		}
+		e, err := open(frame)
+		if err != nil {
+			return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
+		}
+		if e.kind == typeResponse {
+			return x.readResponse(e.r)
+		}
+		if err := x.readMeta(e.r); err != nil {
+			return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
+		}
+		reply = reply[r.Pos():]
+	}
+}
+
+func (x *exchange) readMeta(r *msgpack.Reader) error {
+	if _, err := r.Str(); err != nil { // Route has read the name
+		return err
+	}
+	m, err := readMeta(r)
+	if err == nil && x.call.WantMeta {
+		x.call.Header, x.call.Trailer = m.header, m.trailer
+	}
+	return err
+}
+
+func (x *exchange) readResponse(r *msgpack.Reader) error {
+	failure, err := r.Raw()
+	if err != nil {
+		return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
+	}
+	if typ, _ := msgpack.NewReader(failure).Type(); typ != msgpack.Nil {
+		return statusOf(failure).Err()
+	}
+	result, err := r.Raw()
+	if err != nil {
+		return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
+	}
+	if err := x.call.CheckReceived(len(result)); err != nil {
+		return err
+	}
+	if err := codec.Decode(result, x.reply); err != nil {
+		return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
+	}
+	x.call.Received(len(result))
+	return nil
+}
+
+// A clientSession is the state of one connection.
+type clientSession struct{ framer }
+
+// Route is [stream.ClientSession]'s. Requests and notifications of a server
+// are ignored: we offer no methods.
+func (s *clientSession) Route(frame []byte) (id uint32, kind stream.Kind, err error) {
+	e, err := open(frame)
+	if err != nil {
+		return 0, stream.Ignore, err
+	}
+	switch e.kind {
+	case typeResponse:
+		return e.id, stream.Reply, nil
+	case typeNotification:
+		if name, err := e.r.Str(); err != nil || string(name) != metaName {
+			return 0, stream.Ignore, nil //nolint:nilerr // a notification of another kind
+		}
+		if n, err := e.r.ArrayHeader(); err != nil || n != 2 {
+			return 0, stream.Ignore, fmt.Errorf("params of %s is an array of 2", metaName)
+		}
+		id, err := readID(e.r)
+		return id, stream.Part, err
+	}
+	return 0, stream.Ignore, nil
+}
+
+// RouteTooLong is [stream.ClientSession]'s.
+func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) {
+	e, err := open(head)
+	return e.id, err == nil && e.kind == typeResponse
+}
