@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/everywire/everywire/schema"
@@ -304,7 +305,7 @@ func (d *decoder) duration() (time.Duration, error) {
 // short is s as an error shows it.
 func short(s string) string {
 	if len(s) > 40 {
-		return s[:40] + "…"
+		return strings.ToValidUTF8(s[:40], "") + "…"
 	}
 	return s
 }

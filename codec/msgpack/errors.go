@@ -3,6 +3,7 @@ package msgpack
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // An Error says what was wrong with a value and where.
@@ -38,16 +39,21 @@ func at(step string, err error) error {
 	if e.Path != "" && e.Path[0] != '[' {
 		step += "."
 	}
+	if n := len(e.Path); n > maxPath { // of deep nesting the ends are enough
+		e.Path = "…" + strings.ToValidUTF8(e.Path[n-maxPath/2:], "")
+	}
 	e.Path = step + e.Path
 	return err
 }
+
+const maxPath = 160
 
 func atIndex(i int, err error) error { return at(fmt.Sprintf("[%d]", i), err) }
 
 func atKey(key any, err error) error {
 	s := fmt.Sprint(key)
 	if len(s) > 32 {
-		s = s[:32] + "…"
+		s = strings.ToValidUTF8(s[:32], "") + "…"
 	}
 	return at(fmt.Sprintf("[%q]", s), err)
 }

@@ -111,6 +111,8 @@ func TestDepth(t *testing.T) {
 		}
 		if err := tt.try(schema.MaxDepth + 1); err == nil || !strings.Contains(err.Error(), "nested deeper than 500 levels") {
 			t.Errorf("%s: %d levels: %v", tt.name, schema.MaxDepth+1, err)
+		} else if len(err.Error()) > 300 {
+			t.Errorf("%s: an error of %d bytes", tt.name, len(err.Error()))
 		}
 		if err := tt.try(1 << 16); err == nil {
 			t.Errorf("%s: no error for 65536 levels", tt.name)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -37,6 +38,9 @@ func (Codec) Name() string { return "protobuf" }
 // entries of maps come in no particular order.
 func (Codec) Append(dst []byte, msg any) ([]byte, error) {
 	if m, ok := msg.(proto.Message); ok {
+		if !m.ProtoReflect().IsValid() {
+			return dst, errNil(msg)
+		}
 		out, err := proto.MarshalOptions{}.MarshalAppend(dst, m)
 		if err != nil {
 			return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
@@ -68,6 +72,9 @@ func (Codec) Append(dst []byte, msg any) ([]byte, error) {
 // [schema.MaxDepth]. After an error msg holds what was read until then.
 func (Codec) Decode(data []byte, msg any) error {
 	if m, ok := msg.(proto.Message); ok {
+		if !m.ProtoReflect().IsValid() {
+			return errNil(msg)
+		}
 		if err := (proto.UnmarshalOptions{RecursionLimit: schema.MaxDepth}).Unmarshal(data, m); err != nil {
 			return fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
 		}
@@ -96,7 +103,7 @@ func plain(msg any) (reflect.Value, *plan, error) {
 	v := reflect.ValueOf(msg)
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return reflect.Value{}, nil, fmt.Errorf("protobuf: a nil %T is no message", msg)
+			return reflect.Value{}, nil, errNil(msg)
 		}
 		v = v.Elem()
 	}
@@ -109,6 +116,8 @@ func plain(msg any) (reflect.Value, *plan, error) {
 	}
 	return v, p, nil
 }
+
+func errNil(msg any) error { return fmt.Errorf("protobuf: a nil %T is no message", msg) }
 
 // A pathError says where in the message something was wrong. The path is put
 // together from the inside out, on the way up.
@@ -129,16 +138,21 @@ func at(step string, err error) error {
 	if inner.path[0] != '[' {
 		step += "."
 	}
+	if n := len(inner.path); n > maxPath { // of deep nesting the ends are enough
+		inner.path = "…" + strings.ToValidUTF8(inner.path[n-maxPath/2:], "")
+	}
 	inner.path = step + inner.path
 	return err
 }
+
+const maxPath = 160
 
 func atIndex(i int, err error) error { return at(fmt.Sprintf("[%d]", i), err) }
 
 func atKey(key any, err error) error {
 	s := fmt.Sprint(key)
 	if len(s) > 32 {
-		s = s[:32] + "…"
+		s = strings.ToValidUTF8(s[:32], "") + "…"
 	}
 	return at(fmt.Sprintf("[%q]", s), err)
 }

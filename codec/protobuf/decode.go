@@ -1,6 +1,7 @@
 package protobuf
 
 import (
+	"bytes"
 	"encoding"
 	"errors"
 	"fmt"
@@ -242,9 +243,10 @@ func (f *field) setBytes(v reflect.Value, b []byte, depth int) error {
 		if len(b) == 0 { // how proto3 writes the zero value
 			return nil
 		}
-		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(b)
+		// A copy, so that a careless type keeps no part of the input.
+		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(b))
 	case schema.Bytes:
-		v.SetBytes(append([]byte{}, b...))
+		v.SetBytes(append([]byte(nil), b...))
 		return nil
 	case schema.Time:
 		t := v.Addr().Interface().(*time.Time)

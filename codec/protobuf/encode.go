@@ -80,7 +80,10 @@ func (e *encoder) str(s string) error {
 	return nil
 }
 
-var errUTF8 = errors.New("a string is not valid UTF-8")
+var (
+	errUTF8       = errors.New("a string is not valid UTF-8")
+	errNilElement = errors.New("a nil pointer in a list or map")
+)
 
 // message writes the fields of v, without a length before them.
 func (e *encoder) message(p *plan, v reflect.Value, depth int) error {
@@ -231,9 +234,8 @@ func (e *encoder) nested(f *field, v reflect.Value, depth int) error {
 	switch f.kind {
 	case schema.Struct:
 		if v.Kind() == reflect.Pointer {
-			// A nil in a list or map is an empty message, as in generated code.
 			if v.IsNil() {
-				break
+				return errNilElement
 			}
 			v = v.Elem()
 		}
@@ -241,13 +243,18 @@ func (e *encoder) nested(f *field, v reflect.Value, depth int) error {
 			return err
 		}
 	case schema.Proto:
-		m := v.Interface().(proto.Message)
-		b, err := proto.MarshalOptions{}.MarshalAppend(nil, m)
+		if v.IsNil() {
+			return errNilElement
+		}
+		b, err := proto.Marshal(v.Interface().(proto.Message))
 		if err != nil {
 			return err
 		}
 		_ = append(e.room(len(b)), b...)
 	case schema.Any:
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			return errNilElement
+		}
 		if err := e.document(anyOf(v), depth); err != nil {
 			return err
 		}
@@ -323,9 +330,6 @@ func anyOf(v reflect.Value) any {
 	case reflect.Struct:
 		return documentOf(v)
 	case reflect.Pointer:
-		if v.IsNil() {
-			return nil
-		}
 		return documentOf(v.Elem())
 	default:
 		return v.Interface()

@@ -166,8 +166,6 @@ func toScalar(t testing.TB, fd protoreflect.FieldDescriptor, v reflect.Value) pr
 	case m != nil:
 	case v.Kind() == reflect.Interface:
 		m = toValue(t, v.Interface())
-	case v.Kind() == reflect.Pointer && v.IsNil():
-		m = toDynamic(t, reflect.New(v.Type().Elem()).Elem())
 	case v.Kind() == reflect.Pointer:
 		m = toDynamic(t, v.Elem())
 	case v.Kind() == reflect.Struct:

@@ -1,6 +1,7 @@
 package protobuf
 
 import (
+	"encoding"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -80,7 +81,17 @@ func (e *encoder) document(v any, depth int) error {
 	case []byte:
 		return e.valueString(base64.StdEncoding.EncodeToString(v))
 	case time.Time:
+		if s := v.Unix(); s < minSeconds || s > maxSeconds {
+			return fmt.Errorf("the time %v is outside the years 1 to 9999", v)
+		}
 		return e.valueString(v.UTC().Format(time.RFC3339Nano))
+	case schema.Document:
+		return e.document(v.Value, depth)
+	case *schema.Document:
+		if v == nil {
+			return e.document(nil, depth)
+		}
+		return e.document(v.Value, depth)
 	case schema.Number:
 		return fmt.Errorf("google.protobuf.Value cannot hold the integer %s: its numbers are doubles", v)
 	default:
@@ -91,7 +102,9 @@ func (e *encoder) document(v any, depth int) error {
 
 // otherValue writes the numeric types that Documents seldom hold.
 func (e *encoder) otherValue(v reflect.Value) error {
+	_, text := v.Interface().(encoding.TextMarshaler)
 	switch {
+	case text:
 	case v.CanInt():
 		return e.integer(v.Int())
 	case v.CanUint():
@@ -100,7 +113,7 @@ func (e *encoder) otherValue(v reflect.Value) error {
 		e.number(v.Float())
 		return nil
 	}
-	return fmt.Errorf("a Document cannot hold a %s", v.Type())
+	return fmt.Errorf("a document cannot hold a value of the Go type %s", v.Type())
 }
 
 // valueRecord writes v as one record, a Value in the given field.
