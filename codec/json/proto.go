@@ -21,6 +21,10 @@ type protoPlan struct {
 // A protoField is one field of a generated message.
 type protoField struct {
 	desc     protoreflect.FieldDescriptor
+	elem     protoreflect.FieldDescriptor // desc, or that of a map's values
+	kind     protoreflect.Kind            // of elem
+	list     bool
+	mapField bool
 	name     string
 	key      []byte // what is written before the value: "name":
 	ordinal  int    // in protoPlan.fields
@@ -69,7 +73,7 @@ func (made protoPlanner) plan(desc protoreflect.MessageDescriptor) *protoPlan {
 		return p
 	}
 	p := &protoPlan{
-		known:      knownForm(desc.FullName()),
+		known:      knownForm(desc),
 		byName:     map[string]*protoField{},
 		extensible: desc.ExtensionRanges().Len() > 0,
 	}
@@ -95,7 +99,19 @@ func (made protoPlanner) plan(desc protoreflect.MessageDescriptor) *protoPlan {
 }
 
 func (made protoPlanner) field(fd protoreflect.FieldDescriptor) *protoField {
-	f := &protoField{desc: fd, name: fd.JSONName(), oneof: -1, presence: fd.HasPresence()}
+	f := &protoField{
+		desc:     fd,
+		elem:     fd,
+		list:     fd.IsList(),
+		mapField: fd.IsMap(),
+		name:     fd.JSONName(),
+		oneof:    -1,
+		presence: fd.HasPresence(),
+	}
+	if f.mapField {
+		f.elem = fd.MapValue()
+	}
+	f.kind = f.elem.Kind()
 	if fd.IsExtension() {
 		f.name = "[" + string(fd.FullName()) + "]"
 	}
@@ -106,16 +122,12 @@ func (made protoPlanner) field(fd protoreflect.FieldDescriptor) *protoField {
 	if opts, ok := fd.Options().(*descriptorpb.FieldOptions); ok {
 		f.quoted = opts.GetJstype() == descriptorpb.FieldOptions_JS_STRING
 	}
-	single := !fd.IsList() && !fd.IsMap()
-	elem := fd
-	if fd.IsMap() {
-		elem = fd.MapValue()
-	}
-	if md := elem.Message(); md != nil {
+	single := !f.list && !f.mapField
+	if md := f.elem.Message(); md != nil {
 		f.message = made.plan(md)
 		f.keepsNull = single && md.FullName() == "google.protobuf.Value"
 	}
-	if ed := elem.Enum(); ed != nil && ed.FullName() == nullValue {
+	if ed := f.elem.Enum(); ed != nil && ed.FullName() == nullValue {
 		f.keepsNull = single
 	}
 	return f
@@ -125,15 +137,15 @@ const nullValue protoreflect.FullName = "google.protobuf.NullValue"
 
 // extension returns the field for a member named "[full.name]" of a message of
 // type desc, or nil if nobody knows it.
-func extension(desc protoreflect.MessageDescriptor, name []byte) (*protoField, protoreflect.ExtensionTypeDescriptor) {
+func extension(desc protoreflect.MessageDescriptor, name []byte) *protoField {
 	if len(name) < 3 || name[0] != '[' || name[len(name)-1] != ']' {
-		return nil, nil
+		return nil
 	}
 	xt, err := protoregistry.GlobalTypes.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1]))
 	if err != nil || xt.TypeDescriptor().ContainingMessage().FullName() != desc.FullName() {
-		return nil, nil
+		return nil
 	}
-	return extensionField(xt.TypeDescriptor()), xt.TypeDescriptor()
+	return extensionField(xt.TypeDescriptor())
 }
 
 func extensionField(xd protoreflect.ExtensionTypeDescriptor) *protoField {

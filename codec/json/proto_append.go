@@ -66,12 +66,12 @@ func (p *protoPlan) appendFields(e *encoder, b []byte, m protoreflect.Message, f
 // append writes a field's value.
 func (f *protoField) append(e *encoder, b []byte, v protoreflect.Value) ([]byte, error) {
 	switch {
-	case f.desc.IsList():
+	case f.list:
 		return f.appendList(e, b, v.List())
-	case f.desc.IsMap():
+	case f.mapField:
 		return f.appendMap(e, b, v.Map())
 	}
-	return f.appendOne(e, b, f.desc, v)
+	return f.appendOne(e, b, v)
 }
 
 func (f *protoField) appendList(e *encoder, b []byte, list protoreflect.List) ([]byte, error) {
@@ -84,7 +84,7 @@ func (f *protoField) appendList(e *encoder, b []byte, list protoreflect.List) ([
 			b = append(b, ',')
 		}
 		var err error
-		if b, err = f.appendOne(e, b, f.desc, list.Get(i)); err != nil {
+		if b, err = f.appendOne(e, b, list.Get(i)); err != nil {
 			return b, atIndex(err, i)
 		}
 	}
@@ -113,7 +113,7 @@ func (f *protoField) appendMap(e *encoder, b []byte, m protoreflect.Map) ([]byte
 		}
 		var err error
 		if b, err = appendKey(b, en.key); err == nil {
-			b, err = f.appendOne(e, b, f.desc.MapValue(), en.value)
+			b, err = f.appendOne(e, b, en.value)
 		}
 		if err != nil {
 			return b, atKey(err, en.key)
@@ -123,9 +123,9 @@ func (f *protoField) appendMap(e *encoder, b []byte, m protoreflect.Map) ([]byte
 	return append(b, '}'), nil
 }
 
-// appendOne writes one element; fd is the field, or a map field's value.
-func (f *protoField) appendOne(e *encoder, b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value) ([]byte, error) {
-	switch fd.Kind() {
+// appendOne writes one element.
+func (f *protoField) appendOne(e *encoder, b []byte, v protoreflect.Value) ([]byte, error) {
+	switch f.kind {
 	case protoreflect.BoolKind:
 		return strconv.AppendBool(b, v.Bool()), nil
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
@@ -145,7 +145,7 @@ func (f *protoField) appendOne(e *encoder, b []byte, fd protoreflect.FieldDescri
 	case protoreflect.BytesKind:
 		return appendBytes(b, v.Bytes()), nil
 	case protoreflect.EnumKind:
-		return appendEnum(b, fd.Enum(), v.Enum()), nil
+		return appendEnum(b, f.elem.Enum(), v.Enum()), nil
 	}
 	m := v.Message()
 	if !m.IsValid() {

@@ -28,30 +28,26 @@ func (p *protoPlan) readFields(d *decoder, m protoreflect.Message, except string
 			return err
 		}
 		var f *protoField
-		desc := protoreflect.FieldDescriptor(nil)
 		if next < len(p.fields) && p.fields[next].name == string(name) {
 			f = p.fields[next]
 		} else if f = p.byName[string(name)]; f == nil && p.extensible {
-			var xd protoreflect.ExtensionTypeDescriptor
-			if f, xd = extension(m.Descriptor(), name); f != nil {
-				desc = xd
-				if !unknown.add(name) {
-					return d.duplicate(name)
-				}
-			}
+			f = extension(m.Descriptor(), name)
 		}
+		var fresh bool
 		switch {
 		case f == nil || except != "" && string(name) == except:
 			if err := d.skipMember(&unknown, name); err != nil {
 				return err
 			}
 			continue
-		case desc == nil:
-			desc = f.desc
+		case f.desc.IsExtension(): // not one of p.fields
+			fresh = unknown.add(name)
+		default:
 			next = f.ordinal + 1
-			if !seen.add(f.ordinal) {
-				return d.duplicate(name)
-			}
+			fresh = seen.add(f.ordinal)
+		}
+		if !fresh {
+			return d.duplicate(name)
 		}
 		if !f.keepsNull && d.null() {
 			continue
@@ -59,30 +55,30 @@ func (p *protoPlan) readFields(d *decoder, m protoreflect.Message, except string
 		if f.oneof >= 0 && !oneofs.add(f.oneof) {
 			return d.errorf(d.named, "two members of the oneof %s: the second is %s", f.desc.ContainingOneof().Name(), f.name)
 		}
-		if err := f.read(d, m, desc); err != nil {
+		if err := f.read(d, m); err != nil {
 			return within(err, f.name)
 		}
 	}
 }
 
-// read reads a field's value into m. fd is the field's descriptor.
-func (f *protoField) read(d *decoder, m protoreflect.Message, fd protoreflect.FieldDescriptor) error {
+// read reads a field's value into m.
+func (f *protoField) read(d *decoder, m protoreflect.Message) error {
 	switch {
-	case fd.IsList():
-		return f.readList(d, m.Mutable(fd).List())
-	case fd.IsMap():
-		return f.readMap(d, m.Mutable(fd).Map())
+	case f.list:
+		return f.readList(d, m.Mutable(f.desc).List())
+	case f.mapField:
+		return f.readMap(d, m.Mutable(f.desc).Map())
 	case f.message != nil:
-		v := m.NewField(fd)
+		v := m.NewField(f.desc)
 		if err := f.message.read(d, v.Message()); err != nil {
 			return err
 		}
-		m.Set(fd, v)
+		m.Set(f.desc, v)
 		return nil
 	}
-	v, err := readScalar(d, fd)
+	v, err := f.readScalar(d)
 	if err == nil {
-		m.Set(fd, v)
+		m.Set(f.desc, v)
 	}
 	return err
 }
@@ -103,7 +99,7 @@ func (f *protoField) readList(d *decoder, list protoreflect.List) error {
 			list.Append(v)
 			continue
 		}
-		v, err := readScalar(d, f.desc)
+		v, err := f.readScalar(d)
 		if err != nil {
 			return atIndex(err, i)
 		}
@@ -133,7 +129,7 @@ func (f *protoField) readMap(d *decoder, m protoreflect.Map) error {
 			v = m.NewValue()
 			err = f.message.read(d, v.Message())
 		} else {
-			v, err = readScalar(d, f.desc.MapValue())
+			v, err = f.readScalar(d)
 		}
 		if err != nil {
 			return atKey(err, shown)
@@ -164,8 +160,8 @@ func (d *decoder) mapKey(name []byte, fd protoreflect.FieldDescriptor) (protoref
 }
 
 // readScalar reads a value that is no message.
-func readScalar(d *decoder, fd protoreflect.FieldDescriptor) (protoreflect.Value, error) {
-	switch fd.Kind() {
+func (f *protoField) readScalar(d *decoder) (protoreflect.Value, error) {
+	switch f.kind {
 	case protoreflect.BoolKind:
 		v, err := d.bool()
 		return protoreflect.ValueOfBool(v), err
@@ -194,7 +190,7 @@ func readScalar(d *decoder, fd protoreflect.FieldDescriptor) (protoreflect.Value
 		data, err := d.bytes()
 		return protoreflect.ValueOfBytes(data), err
 	}
-	n, err := d.enum(fd.Enum())
+	n, err := d.enum(f.elem.Enum())
 	return protoreflect.ValueOfEnum(n), err
 }
 

@@ -21,8 +21,8 @@ type wellKnown struct {
 }
 
 // knownForm returns the special form of a message type, or nil.
-func knownForm(name protoreflect.FullName) *wellKnown {
-	switch name {
+func knownForm(desc protoreflect.MessageDescriptor) *wellKnown {
+	switch desc.FullName() {
 	case "google.protobuf.Any":
 		return knownAs(appendAnyMessage, readAnyMessage)
 	case "google.protobuf.Timestamp":
@@ -41,7 +41,7 @@ func knownForm(name protoreflect.FullName) *wellKnown {
 		"google.protobuf.Int64Value", "google.protobuf.UInt64Value",
 		"google.protobuf.Int32Value", "google.protobuf.UInt32Value",
 		"google.protobuf.BoolValue", "google.protobuf.StringValue", "google.protobuf.BytesValue":
-		return &wellKnown{appendWrapper, readWrapper}
+		return wrapperForm(protoPlanner{}.field(desc.Fields().ByNumber(1)))
 	}
 	return nil
 }
@@ -89,19 +89,14 @@ func convert(dst, src proto.Message) error {
 	return proto.UnmarshalOptions{AllowPartial: true}.Unmarshal(data, dst)
 }
 
-// wrapperField stands for the one field, "value", of the wrapper types.
-func wrapperField(m protoreflect.Message) *protoField {
-	return &protoField{desc: m.Descriptor().Fields().ByNumber(1)}
-}
-
-func appendWrapper(e *encoder, b []byte, m protoreflect.Message) ([]byte, error) {
-	f := wrapperField(m)
-	return f.appendOne(e, b, f.desc, m.Get(f.desc))
-}
-
-func readWrapper(d *decoder, m protoreflect.Message) error {
-	f := wrapperField(m)
-	return f.read(d, m, f.desc)
+// wrapperForm is the form of a message with the one field f: its value alone.
+func wrapperForm(f *protoField) *wellKnown {
+	return &wellKnown{
+		append: func(e *encoder, b []byte, m protoreflect.Message) ([]byte, error) {
+			return f.append(e, b, m.Get(f.desc))
+		},
+		read: f.read,
+	}
 }
 
 func appendTimestamp(_ *encoder, b []byte, t *timestamppb.Timestamp) ([]byte, error) {
