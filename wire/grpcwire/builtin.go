@@ -46,7 +46,7 @@ func registerHealth(cfg *rpc.ServerConfig, s *grpc.Server, h *health.Server, wat
 			return sd.Handler(srv, streamWithContext{ss, ctx})
 		}
 	}
-	registrar{s}.RegisterService(&desc, h)
+	registrar{s}.RegisterService(&desc, h) //nolint:contextcheck // watches outlives this call
 }
 
 type streamWithContext struct {

@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
-	reflectionalphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/everywire/everywire"
@@ -66,7 +66,7 @@ func TestReflection(t *testing.T) {
 	addr, _ := start(t, testRegistry())
 	eachCodec(t, addr, func(t *testing.T, _ string, conn rpc.Conn) {
 		list := ask(t, conn, &reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
-		var names []string
+		names := make([]string, 0, len(wantServices))
 		for _, s := range list.GetListServicesResponse().GetService() {
 			names = append(names, s.GetName())
 		}
@@ -120,26 +120,34 @@ func reflected(t *testing.T, conn grpc.ClientConnInterface, service string) prot
 	return d.(protoreflect.ServiceDescriptor)
 }
 
+// Clients that know only the older v1alpha get the same answers: its messages
+// have v1's fields, under another name.
 func TestReflectionV1Alpha(t *testing.T) {
 	addr, _ := start(t, testRegistry())
-	s, err := reflectionalphapb.NewServerReflectionClient(connect(t, clientConfig(nil, addr))).ServerReflectionInfo(testContext(t))
+	conn := connect(t, clientConfig(nil, addr))
+	desc := &reflectionpb.ServerReflection_ServiceDesc.Streams[0]
+	s, err := conn.NewStream(testContext(t), desc, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Send(&reflectionalphapb.ServerReflectionRequest{
-		MessageRequest: &reflectionalphapb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "arith.Arith"},
-	}); err != nil {
-		t.Fatal(err)
+	req := &reflectionpb.ServerReflectionRequest{
+		MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "arith.Arith"},
 	}
-	resp, err := s.Recv()
-	if err != nil || len(resp.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
-		t.Errorf("got %v, %v", resp, err)
+	if err := s.SendMsg(req); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v", err)
+	got := new(reflectionpb.ServerReflectionResponse)
+	if err := s.RecvMsg(got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(askSymbol(t, conn, "arith.Arith"), got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.RecvMsg(got); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream goes on: %v", err)
 	}
 }
 

@@ -2,8 +2,10 @@ package grpcwire
 
 import (
 	"context"
+	"encoding/binary"
+	"io"
+	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -89,36 +91,37 @@ func TestMetadataLimit(t *testing.T) {
 	}
 }
 
-// Calls beyond MaxInFlight wait at the client until one ends.
-func TestMaxInFlight(t *testing.T) {
-	var running, most atomic.Int64
-	entered, leave := make(chan struct{}), make(chan struct{})
-	reg := everywire.NewRegistry()
-	everywire.Handle(reg, "x.X/Count", func(context.Context, *everywire.Document) (*everywire.Document, error) {
-		n := running.Add(1)
-		defer running.Add(-1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-		}
-		entered <- struct{}{}
-		<-leave
-		return &everywire.Document{}, nil
-	})
-	addr, _ := start(t, reg, limitServer(everywire.Limits{MaxInFlight: 2}))
-	conn := connect(t, clientConfig(nil, addr))
-	var calls []*everywire.Future[everywire.Document]
-	for range 6 {
-		calls = append(calls, everywire.Start[everywire.Document](testContext(t), conn, "x.X/Count", &everywire.Document{}))
+// The limits on streams and headers are announced in the server's first frame,
+// SETTINGS (RFC 9113, sections 3.4 and 6.5), which every client obeys.
+func TestAnnouncedLimits(t *testing.T) {
+	addr, _ := start(t, testRegistry(), limitServer(everywire.Limits{MaxInFlight: 7, MaxMetadata: 3 * kib}))
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range calls {
-		<-entered
-		leave <- struct{}{}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+		t.Fatal(err)
 	}
-	for _, c := range calls {
-		if _, err := c.Wait(testContext(t)); err != nil {
-			t.Error(err)
-		}
+	head := make([]byte, 9) // length (3), type, flags, stream (4)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		t.Fatal(err)
 	}
-	if n := most.Load(); n > 2 {
-		t.Errorf("%d calls ran at once, want 2 at most", n)
+	if head[3] != 4 {
+		t.Fatalf("the first frame has type %d, not SETTINGS", head[3])
+	}
+	payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+	if _, err := io.ReadFull(conn, payload); err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint16]uint32{}
+	for ; len(payload) >= 6; payload = payload[6:] {
+		got[binary.BigEndian.Uint16(payload)] = binary.BigEndian.Uint32(payload[2:])
+	}
+	if n := got[3]; n != 7 {
+		t.Errorf("SETTINGS_MAX_CONCURRENT_STREAMS is %d", n)
+	}
+	if n := got[6]; n != 20*kib {
+		t.Errorf("SETTINGS_MAX_HEADER_LIST_SIZE is %d", n)
 	}
 }
