@@ -29,7 +29,8 @@ type field struct {
 	repeated bool
 }
 
-// formOf checks a method's declaration. Without one, params are named.
+// formOf checks a method's declaration. Without one, or with a faulty one,
+// params are named.
 func formOf(m *everywire.Method) (*form, error) {
 	f := &form{method: m, object: m.Input == nil || m.Input.IsObject()}
 	decl := m.JSONRPC
@@ -37,7 +38,7 @@ func formOf(m *everywire.Method) (*form, error) {
 		return f, nil
 	}
 	bad := func(format string, args ...any) (*form, error) {
-		return f, fmt.Errorf("JSON-RPC form of %s: %s", m.FullName(), fmt.Sprintf(format, args...))
+		return &form{method: m, object: f.object}, fmt.Errorf("JSON-RPC form of %s: %s", m.FullName(), fmt.Sprintf(format, args...))
 	}
 	f.name, f.params = decl.Name, decl.Params
 	if reserved(f.name) {

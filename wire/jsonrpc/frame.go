@@ -109,9 +109,10 @@ func (f *lineFramer) Next(buf []byte) (from, to int, err error) {
 			return f.end(f.pos)
 		}
 	}
-	if f.state == beforeValue {
-		from = f.start
-		*f = lineFramer{}
+	from = f.start
+	f.start, f.pos = 0, f.pos-from
+	if f.lastLine > 0 {
+		f.lastLine -= from
 	}
 	return from, 0, nil
 }

@@ -98,6 +98,8 @@ func FuzzFramer(f *testing.F) {
 	f.Add([]byte(sumRequestLine+"\n[]\r\n{\"a\":\"\\\\\\\"ä😀\"}"), 7, 30)
 	f.Add([]byte("{\"a\":1\n{}\n{\"b\"\n\n}\n"), 6, 7)
 	f.Add([]byte("[[[[\n]]\"\n"), 1, 2)
+	f.Add([]byte(" {"), 1, 1)
+	f.Add([]byte("\n\n[1\n2]\n{}"), 4, 6)
 	f.Fuzz(func(t *testing.T, in []byte, a, b int) {
 		whole, rest, err := frames(in)
 		n := len(in) + 1

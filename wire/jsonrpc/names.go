@@ -31,6 +31,7 @@ type names struct {
 type nameIndex struct {
 	methods int // how many methods it was made from
 	entries map[string]*nameEntry
+	errs    []error // of declarations
 }
 
 // A nameEntry is a method under one of its names.
@@ -46,42 +47,39 @@ func newNames(cfg *rpc.ServerConfig) (*names, error) {
 	n := &names{cfg: cfg}
 	index := makeIndex(cfg.Registry.Methods())
 	n.index.Store(index)
-	var errs []error
-	for _, e := range index.entries {
-		if e.err != nil && e.short {
-			errs = append(errs, e.err)
-		}
-	}
-	return n, errors.Join(errs...)
+	return n, errors.Join(index.errs...)
 }
 
+// makeIndex gives each method its names. One with a faulty declaration, which
+// can only be registered after the server was made, keeps its full name.
 func makeIndex(methods []*everywire.Method) *nameIndex {
 	index := &nameIndex{methods: len(methods), entries: make(map[string]*nameEntry, 3*len(methods))}
-	shorts := map[string]*everywire.Method{}
+	shorts := map[string]*nameEntry{}
 	for _, m := range methods {
 		f, err := formOf(m)
 		if full := m.FullName(); !reserved(full) {
-			index.entries[full] = &nameEntry{form: f, err: err}
+			index.entries[full] = &nameEntry{form: f}
 		}
-		index.entries[m.Path()] = &nameEntry{form: f, err: err}
-		if m.JSONRPC == nil || m.JSONRPC.Name == "" {
-			continue
+		index.entries[m.Path()] = &nameEntry{form: f}
+		if m.JSONRPC != nil && m.JSONRPC.Name != "" {
+			name := m.JSONRPC.Name
+			if other := shorts[name]; other != nil {
+				err = fmt.Errorf("JSON-RPC name %q is declared by both %s and %s", name, other.form.method.FullName(), m.FullName())
+			}
+			shorts[name] = &nameEntry{form: f, short: true, err: err}
 		}
-		name := m.JSONRPC.Name
-		if other := shorts[name]; other != nil {
-			err = fmt.Errorf("JSON-RPC name %q is declared by both %s and %s", name, other.FullName(), m.FullName())
+		if err != nil {
+			index.errs = append(index.errs, err)
 		}
-		shorts[name] = m
 	}
-	for name, m := range shorts {
-		f, err := formOf(m)
-		switch taken := index.entries[name]; {
-		case taken != nil && taken.form.method != m:
-			err = fmt.Errorf("JSON-RPC name %q of %s is the full name of another method", name, m.FullName())
-		case taken != nil:
-			continue
+	for name, e := range shorts {
+		full := index.entries[name]
+		switch {
+		case full == nil:
+			index.entries[name] = e
+		case full.form.method != e.form.method:
+			index.errs = append(index.errs, fmt.Errorf("JSON-RPC name %q of %s is the full name of another method", name, e.form.method.FullName()))
 		}
-		index.entries[name] = &nameEntry{form: f, short: true, err: err}
 	}
 	return index
 }
