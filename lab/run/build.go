@@ -20,11 +20,15 @@ var modules = []string{
 // Build describes the running program. The commit is known if it was built
 // from a checkout by go build or go install; go run does not tell it.
 func Build() record.Build {
-	b := record.Build{Version: "unknown", Go: runtime.Version(), Modules: map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = &debug.BuildInfo{}
 	}
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) record.Build {
+	b := record.Build{Version: "unknown", Go: runtime.Version(), Modules: map[string]string{}}
 	if info.Main.Version != "" {
 		b.Version = info.Main.Version
 	}
