@@ -176,6 +176,7 @@ func TestSmuggling(t *testing.T) {
 		"a signed chunk size":         start + "Transfer-Encoding: chunked\r\n\r\n+2\r\n{}\r\n0\r\n\r\n",
 		"a chunk longer than said":    start + "Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n",
 		"a chunk line with a bare LF": start + "Transfer-Encoding: chunked\r\n\r\n2;x\n{}\r\n0\r\n\r\n",
+		"a chunk size with a bare LF": start + "Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n",
 		"two codings":                 start + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"space before the colon":      start + "Content-Length : 2\r\n\r\n{}",
 		"a folded header":             start + "X: a\r\n b\r\nContent-Length\r\n : 2\r\n\r\n{}",
@@ -187,6 +188,10 @@ func TestSmuggling(t *testing.T) {
 		if r := raw(t, addr, "POST", request); r.status != 400 && r.status != 501 {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
 		}
+	}
+	// A bare LF ends a header line, which RFC 9112, section 2.2 allows.
+	if r := raw(t, addr, "POST", strings.ReplaceAll(start, "\r\n", "\n")+"Content-Length: 2\n\n{}"); r.status != 200 {
+		t.Errorf("header lines that end in a bare LF: %d %s", r.status, r.body)
 	}
 	// With both a length and a coding, RFC 9112, section 6.1 has the coding win;
 	// the server must then close, so that the rest is never a second request.
