@@ -95,7 +95,7 @@ func (made structPlanner) field(f *schema.Field, t reflect.Type) (appendFunc, re
 	case f.Repeated:
 		return appendList(a), readList(r)
 	case f.MapKey != schema.Invalid:
-		return appendMap(f, a), readMap(f, t, r)
+		return appendMap(f, t, a), readMap(f, t, r)
 	case f.Optional:
 		return appendOptional(a), readOptional(r)
 	}
@@ -110,7 +110,7 @@ func (made structPlanner) element(f *schema.Field) (appendFunc, readFunc) {
 		if f.Type.Kind() == reflect.Pointer {
 			return appendPointer(p), readPointer(p)
 		}
-		return p.appendAny, p.read
+		return p.append, p.read
 	case schema.Proto:
 		return appendProto, readProto
 	case schema.Any:
@@ -120,10 +120,6 @@ func (made structPlanner) element(f *schema.Field) (appendFunc, readFunc) {
 		return appendText, readText
 	}
 	return scalarElement(f)
-}
-
-func (p *structPlan) appendAny(e *encoder, b []byte, v reflect.Value) ([]byte, error) {
-	return p.append(e, b, v)
 }
 
 func (p *structPlan) append(e *encoder, b []byte, v reflect.Value) ([]byte, error) {

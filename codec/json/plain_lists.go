@@ -142,7 +142,8 @@ type entry struct {
 }
 
 // appendMap writes an object whose names are the keys as text, sorted.
-func appendMap(f *schema.Field, elem appendFunc) appendFunc {
+func appendMap(f *schema.Field, t reflect.Type, elem appendFunc) appendFunc {
+	text := textKey(f, t)
 	return func(e *encoder, b []byte, v reflect.Value) ([]byte, error) {
 		if err := e.enter(); err != nil {
 			return b, err
@@ -153,7 +154,7 @@ func appendMap(f *schema.Field, elem appendFunc) appendFunc {
 			// structs need it.
 			value := reflect.New(f.Type).Elem()
 			value.Set(it.Value())
-			key, err := keyText(it.Key())
+			key, err := keyText(it.Key(), text)
 			if err != nil {
 				return b, err
 			}
@@ -181,9 +182,16 @@ func appendMap(f *schema.Field, elem appendFunc) appendFunc {
 	}
 }
 
-func keyText(k reflect.Value) (string, error) {
-	if m, ok := k.Interface().(encoding.TextMarshaler); ok {
-		text, err := m.MarshalText()
+// textKey reports whether the keys of the map type t are a text type.
+func textKey(f *schema.Field, t reflect.Type) bool {
+	return f.MapKey == schema.String &&
+		t.Key().Implements(reflect.TypeFor[encoding.TextMarshaler]()) &&
+		reflect.PointerTo(t.Key()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func keyText(k reflect.Value, isText bool) (string, error) {
+	if isText {
+		text, err := k.Interface().(encoding.TextMarshaler).MarshalText()
 		if err != nil {
 			return "", &Error{Reason: err.Error(), cause: err}
 		}
@@ -202,7 +210,7 @@ func keyText(k reflect.Value) (string, error) {
 
 // readMap reads an object into a map. An empty one is left nil.
 func readMap(f *schema.Field, t reflect.Type, elem readFunc) readFunc {
-	keyType := t.Key()
+	keyType, text := t.Key(), textKey(f, t)
 	return func(d *decoder, v reflect.Value) error {
 		if err := d.enter('{', "an object"); err != nil {
 			return err
@@ -217,7 +225,7 @@ func readMap(f *schema.Field, t reflect.Type, elem readFunc) readFunc {
 			}
 			shown := string(name)
 			key := reflect.New(keyType).Elem()
-			if err := d.setKey(key, name, f.MapKey); err != nil {
+			if err := d.setKey(key, name, f.MapKey, text); err != nil {
 				return err
 			}
 			if v.MapIndex(key).IsValid() {
@@ -233,11 +241,11 @@ func readMap(f *schema.Field, t reflect.Type, elem readFunc) readFunc {
 }
 
 // setKey sets a map's key from a member's name, which has just been read.
-func (d *decoder) setKey(key reflect.Value, name []byte, kind schema.Kind) error {
+func (d *decoder) setKey(key reflect.Value, name []byte, kind schema.Kind, text bool) error {
 	switch kind {
 	case schema.String:
-		if u, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
-			if err := u.UnmarshalText(bytes.Clone(name)); err != nil {
+		if text {
+			if err := key.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(name)); err != nil {
 				return &Error{offset: d.named, Reason: err.Error(), cause: err}
 			}
 			return nil

@@ -256,6 +256,26 @@ func TestDecodeResets(t *testing.T) {
 
 var errRefused = errors.New("refused")
 
+// A half has one half of a text type, and so is a number.
+type half int
+
+func (half) MarshalText() ([]byte, error) { return nil, errRefused }
+
+func TestHalfText(t *testing.T) {
+	type halves struct {
+		H half          `wire:"1"`
+		M map[half]half `wire:"2"`
+	}
+	const text = `{"h":1,"m":{"2":3}}`
+	h := new(halves)
+	if err := codec.Decode([]byte(text), h); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := codec.Append(nil, h); err != nil || string(b) != text {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
 // A stubborn marshals and unmarshals only the text "ok".
 type stubborn string
 
