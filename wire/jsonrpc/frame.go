@@ -65,6 +65,10 @@ func (f *lineFramer) Next(buf []byte) (from, to int, err error) {
 			}
 			continue
 		case inString, inName:
+			for f.pos < len(buf) && c != '"' && c != '\\' && c != '\n' {
+				c = buf[f.pos]
+				f.pos++
+			}
 			switch c {
 			case '"':
 				if f.state == inName {
