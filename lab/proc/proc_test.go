@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -278,4 +279,35 @@ func TestCores(t *testing.T) {
 			t.Errorf("%v: %q and %q", tc.cores, FormatCores(s), FormatCores(c))
 		}
 	}
+}
+
+// Whatever comes in, Serve ends with its input and answers each line with one
+// reply that is JSON.
+func FuzzServe(f *testing.F) {
+	f.Add([]byte(`{"n":1,"op":"add","arg":{"A":1,"B":2}}` + "\n"))
+	f.Add([]byte(`{"n":1,"op":"usage"}` + "\n\n[]\nnull"))
+	f.Add([]byte("{\"n\":1e99}\r\n\x00\xff"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var out bytes.Buffer
+		err := Serve(bytes.NewReader(in), &out, map[string]Handler{
+			"add": Handle(func(_ context.Context, p pair) (int, error) { return p.A + p.B, nil }),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replies := strings.Count(out.String(), "\n")
+		requests := bytes.Count(in, []byte("\n"))
+		if len(in) > 0 && in[len(in)-1] != '\n' {
+			requests++
+		}
+		if replies != requests {
+			t.Errorf("%d replies to %d lines", replies, requests)
+		}
+		for line := range strings.Lines(out.String()) {
+			var rep reply
+			if err := json.Unmarshal([]byte(line), &rep); err != nil || (rep.Error == "") == (rep.OK == nil) {
+				t.Errorf("reply %s: %v", line, err)
+			}
+		}
+	})
 }

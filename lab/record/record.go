@@ -84,6 +84,17 @@ type Trial struct {
 	Net    *Net    `json:"net,omitempty"`
 }
 
+// Ended is how many calls ServerCPU, ClientCPU and Net are of, so what they are
+// divided by for one call: the correct ones, the failed ones, and those that
+// were still open when the measured time ended, which were waited for.
+func (t *Trial) Ended() int64 {
+	n := t.Calls + t.Censored
+	for _, e := range t.Errors {
+		n += e
+	}
+	return n
+}
+
 // Net is what crossed the client's sockets: counted there, out is towards the
 // server.
 type Net struct {
