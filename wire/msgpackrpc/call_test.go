@@ -96,27 +96,72 @@ func TestBadOption(t *testing.T) {
 	}
 }
 
-func TestDeadlineOnTheWire(t *testing.T) {
-	f := newFixture(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := everywire.Call[Sum](ctx, f.dial(t, metaOn()), "arith.Arith/Wait", &Numbers{})
-	wantStatus(t, err, codes.DeadlineExceeded, "")
-	// The server's own clock or the client's cancellation: one ends the handler.
-	if err := <-f.ended; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		t.Error(err)
+// An hourglass is a context with a deadline in an hour that passes when it is
+// turned.
+type hourglass struct {
+	context.Context
+	turn context.CancelFunc
+}
+
+func newHourglass(ctx context.Context) *hourglass {
+	ctx, cancel := context.WithCancel(ctx)
+	return &hourglass{ctx, cancel}
+}
+
+func (h *hourglass) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+
+func (h *hourglass) Err() error {
+	if h.Context.Err() != nil {
+		return context.DeadlineExceeded
 	}
+	return nil
+}
+
+// The deadline goes ahead of the request, in milliseconds rounded up, and its
+// end is followed by a cancellation.
+func TestDeadlineOnTheWire(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lis.Close()
+	ctx := newHourglass(t.Context())
+	defer ctx.turn()
+	call := everywire.Start[Sum](ctx, dial(t, lis.Addr().String(), metaOn()), "arith.Arith/Sum", &Numbers{})
+	conn, err := lis.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	p := &foreign{t: t, conn: conn}
+	meta := p.receive().([]any)
+	ms, ok := meta[2].([]any)[1].(map[string]any)["timeout_ms"].(int64)
+	if meta[1] != "rpc.meta" || !ok || ms < 3_500_000 || ms > 3_600_000 {
+		t.Errorf("before the request came %v", meta)
+	}
+	if request := p.receive().([]any); request[2] != "arith.Arith/Sum" || request[1] != meta[2].([]any)[0] {
+		t.Errorf("the request is %v", request)
+	}
+	ctx.turn()
+	p.want([]any{int64(2), "$/cancelRequest", []any{int64(1)}})
+	_, err = call.Wait(t.Context())
+	wantStatus(t, err, codes.DeadlineExceeded, "")
 }
 
 // Without meta=on the deadline is the client's alone.
 func TestLocalDeadline(t *testing.T) {
 	f := newFixture(t)
 	conn := f.dial(t, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := everywire.Call[Sum](ctx, conn, "arith.Arith/Wait", &Numbers{})
-	wantStatus(t, err, codes.DeadlineExceeded, "")
+	ctx := newHourglass(t.Context())
+	call := everywire.Start[Sum](ctx, conn, "arith.Arith/Wait", &Numbers{})
 	<-f.waiting
+	ctx.turn()
+	_, err := call.Wait(t.Context())
+	wantStatus(t, err, codes.DeadlineExceeded, "")
+	// A call behind it on the same connection shows that nothing was sent that ends the handler.
+	if _, err := everywire.Call[Sum](t.Context(), conn, "arith.Arith/Sum", &Numbers{}); err != nil {
+		t.Error(err)
+	}
 	select {
 	case err := <-f.ended:
 		t.Errorf("the handler ended: %v", err)
@@ -189,6 +234,50 @@ func TestShutdown(t *testing.T) {
 	wantStatus(t, err, codes.Unavailable, "it may have run")
 	_, err = everywire.Call[Sum](t.Context(), conn, "arith.Arith/Sum", &Numbers{})
 	wantStatus(t, err, codes.Unavailable, "")
+}
+
+// While a server drains, calls under way finish and new ones are refused.
+func TestDrain(t *testing.T) {
+	f := newFixture(t)
+	conn := f.dial(t, metaOn())
+	ctx, cancel := context.WithCancel(t.Context())
+	call := everywire.Start[Sum](ctx, conn, "arith.Arith/Wait", &Numbers{})
+	<-f.waiting
+	idle := f.foreign(t)
+	idle.send("\x94\x00\x05\xa3sum\x90")
+	idle.want(ok(5, 0))
+	down := make(chan error, 1)
+	go func() { down <- f.srv.Shutdown(context.Background()) }()
+	idle.wantEnd() // draining has begun
+	idle.conn.Close()
+	for refused := false; !refused; {
+		// The two connections are told one after the other.
+		_, err := everywire.Call[Sum](t.Context(), conn, "arith.Arith/Sum", &Numbers{})
+		if refused = err != nil; refused {
+			wantStatus(t, err, codes.Unavailable, "the server is shutting down")
+		}
+	}
+	cancel()
+	if err := <-f.ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the handler ended with %v", err)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+	_, err := call.Wait(t.Context())
+	wantStatus(t, err, codes.Canceled, "")
+}
+
+// A reply longer than any frame may be fails its call, and says why.
+func TestReplyTooLong(t *testing.T) {
+	conn := newFixture(t).dial(t, nil, func(c *rpc.ClientConfig) { c.Limits.MaxMessage, c.Limits.MaxMetadata = 1000, 1000 })
+	_, err := everywire.Call[Numbers](t.Context(), conn, "arith.Arith/Long", &Numbers{})
+	wantStatus(t, err, codes.ResourceExhausted, "larger than max")
+	// A call may raise the limit.
+	out, err := everywire.Call[Numbers](t.Context(), conn, "arith.Arith/Long", &Numbers{}, grpc.MaxCallRecvMsgSize(1<<20))
+	if err != nil || len(out.Text) != 100_000 {
+		t.Error(err)
+	}
 }
 
 func TestUnreachable(t *testing.T) {

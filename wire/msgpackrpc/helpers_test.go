@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,9 @@ func newFixture(t *testing.T, edit ...func(*rpc.ServerConfig)) *fixture {
 			return nil, err
 		}
 		return nil, s.Err()
+	})
+	everywire.Handle(reg, "arith.Arith/Long", func(context.Context, *Numbers) (*Numbers, error) {
+		return &Numbers{Text: strings.Repeat("x", 100_000)}, nil
 	})
 	everywire.Handle(reg, "arith.Arith/Meta", func(ctx context.Context, in *Numbers) (*Sum, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
