@@ -127,11 +127,11 @@ func TestKinds(t *testing.T) {
 		Lv  []level                    `wire:"36"`
 		Tg  tags                       `wire:"37"`
 		Bt  bitset                     `wire:"38"`
-		Id  uuid                       `wire:"39"`
+		ID  uuid                       `wire:"39"`
 		Mt  map[string]uuid            `wire:"40"`
 		Ox  *uuid                      `wire:"41"`
 		Mk  map[netip.Addr]bool        `wire:"43"`
-		LQ  []int64                    `wire:"42" json:"l_q,string"`
+		LQ  []int64                    `wire:"42" json:"l_q,string"` //nolint:staticcheck // here it is for the elements
 	}
 	b := func(n int, name string, kind schema.Kind, typ string) field {
 		return field{Number: n, Name: name, JSONName: name, Kind: kind, Type: typ}
@@ -199,7 +199,7 @@ func TestNames(t *testing.T) {
 		UserID    int `wire:"3"`
 		X         int `wire:"4"`
 		A1B       int `wire:"5"`
-		Under_Bar int `wire:"6"`
+		Under_Bar int `wire:"6"` //nolint:revive // the case is the point
 		Given     int `wire:"7" json:"order_no"`
 		Camel     int `wire:"8" json:"orderNumber,omitempty"`
 		Upper     int `wire:"9" json:"URL,omitzero"`
@@ -250,8 +250,8 @@ func TestByOrder(t *testing.T) {
 	if m.Name != "io.test.Ordered" {
 		t.Errorf("Name = %s", m.Name)
 	}
-	var got []string
-	var numbers []int
+	got := make([]string, 0, len(m.Fields))
+	numbers := make([]int, 0, len(m.Fields))
 	for _, f := range m.Fields {
 		got = append(got, m.Type.Field(f.Index).Name)
 		numbers = append(numbers, int(f.Number))
@@ -419,7 +419,7 @@ func TestErrors(t *testing.T) {
 			A int32 `wire:"1" json:",string"`
 		}](), `A: the json tag's option "string" is for 64-bit integers, not for int32`},
 		{"string option on a message", reflect.TypeFor[struct {
-			A *tree `wire:"1" json:",string"`
+			A *tree `wire:"1" json:",string"` //nolint:staticcheck // the mistake is the point
 		}](), `A: the json tag's option "string" is for 64-bit integers, not for *schema_test.tree`},
 		{"json excluded", reflect.TypeFor[struct {
 			A int `wire:"1" json:"-"`

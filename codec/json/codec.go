@@ -37,7 +37,7 @@ func (Codec) Decode(data []byte, msg any) error {
 	d.data = data
 	err := d.message(msg)
 	d.release()
-	if e, ok := err.(*Error); ok {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // ours is never wrapped here
 		e.Line, e.Column = Position(data, e.offset)
 	}
 	return err

@@ -66,7 +66,7 @@ func protoError(offset int, err error) error {
 
 // within puts a field's name before the path of err.
 func within(err error, name string) error {
-	if e, ok := err.(*Error); ok {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // ours is never wrapped here
 		if e.Path != "" && e.Path[0] != '[' {
 			name += "."
 		}

@@ -236,7 +236,7 @@ func toUint(lit []byte, bits int) (uint64, error) {
 
 func (d *decoder) notInteger(start int, err error, name string) error {
 	lit := short(string(d.data[start:d.pos]))
-	if err == errTooLarge {
+	if errors.Is(err, errTooLarge) {
 		return d.errorf(start, "%s is out of range for %s", lit, name)
 	}
 	return d.errorf(start, "%s is not an integer", lit)

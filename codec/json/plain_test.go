@@ -41,7 +41,7 @@ type (
 		L8  []int8          `wire:"9"`
 		L32 []int32         `wire:"10"`
 		LI  []int           `wire:"11"`
-		LQ  []int64         `wire:"12" json:"lq,string"`
+		LQ  []int64         `wire:"12" json:"lq,string"` //nolint:staticcheck // here it is for the elements
 		M   map[int16]int64 `wire:"13"`
 	}
 	uints struct {

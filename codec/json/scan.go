@@ -48,10 +48,10 @@ func (d *decoder) syntax(want string) error {
 func (d *decoder) mismatch(want string) error {
 	start := d.pos
 	var what string
-	switch c := d.peek(); {
-	case c == '{':
+	switch d.peek() {
+	case '{':
 		what = "an object"
-	case c == '[':
+	case '[':
 		what = "an array"
 	default:
 		start = d.pos
@@ -223,7 +223,8 @@ func (d *decoder) badUTF8(start, end int) error {
 
 // escaped is str from the first backslash, at i, on.
 func (d *decoder) escaped(start, i int) ([]byte, error) {
-	b := append(d.scratch[:0], d.data[start:i]...)
+	b := d.scratch[:0]
+	b = append(b, d.data[start:i]...)
 	for i < len(d.data) {
 		c := d.data[i]
 		switch {

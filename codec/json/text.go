@@ -23,7 +23,7 @@ func appendString(b []byte, s string) ([]byte, error) {
 	b = append(b, '"')
 	start := 0
 	var high byte
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			high = c
