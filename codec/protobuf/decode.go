@@ -5,8 +5,10 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -22,9 +24,9 @@ func decodeMessage(p *plan, v reflect.Value, data []byte, depth int) error {
 		return errDepth
 	}
 	for len(data) > 0 {
-		number, wire, n := protowire.ConsumeTag(data)
+		number, wire, n := consumeTag(data)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return parseError(n)
 		}
 		data = data[n:]
 		f := p.field(number)
@@ -32,7 +34,7 @@ func decodeMessage(p *plan, v reflect.Value, data []byte, depth int) error {
 		// field is an unknown one.
 		if f == nil || !f.accepts(wire) {
 			if n = protowire.ConsumeFieldValue(number, wire, data); n < 0 {
-				return protowire.ParseError(n)
+				return parseError(n)
 			}
 			data = data[n:]
 			continue
@@ -44,6 +46,31 @@ func decodeMessage(p *plan, v reflect.Value, data []byte, depth int) error {
 		data = data[n:]
 	}
 	return nil
+}
+
+// consumeTag is protowire.ConsumeTag, which lets field numbers pass that are too
+// large.
+func consumeTag(data []byte) (protowire.Number, protowire.Type, int) {
+	number, wire, n := protowire.ConsumeTag(data)
+	if n > 0 && number > protowire.MaxValidNumber {
+		return 0, 0, badNumber
+	}
+	return number, wire, n
+}
+
+// badNumber stands beside protowire's own negative codes.
+const badNumber = -100
+
+func parseError(n int) error {
+	if n == badNumber {
+		return errors.New("invalid field number")
+	}
+	err := protowire.ParseError(n)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the input ends in the middle of a value")
+	}
+	// The protobuf module puts a no-break space into its errors at random.
+	return errors.New(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: "))
 }
 
 func (f *field) accepts(wire protowire.Type) bool {
@@ -59,7 +86,7 @@ func (f *field) decode(v reflect.Value, wire protowire.Type, data []byte, depth 
 	case f.key != nil:
 		entry, n := protowire.ConsumeBytes(data)
 		if n < 0 {
-			return 0, protowire.ParseError(n)
+			return 0, parseError(n)
 		}
 		return n, f.mapEntry(v, entry, depth+1)
 	case f.repeated:
@@ -69,7 +96,7 @@ func (f *field) decode(v reflect.Value, wire protowire.Type, data []byte, depth 
 		if f.packed() && wire == protowire.BytesType {
 			list, n := protowire.ConsumeBytes(data)
 			if n < 0 {
-				return 0, protowire.ParseError(n)
+				return 0, parseError(n)
 			}
 			return n, f.packedList(v, list, depth+1)
 		}
@@ -137,9 +164,9 @@ func (f *field) mapEntry(m reflect.Value, entry []byte, depth int) error {
 		value.Set(reflect.New(f.value.typ.Elem()))
 	}
 	for len(entry) > 0 {
-		number, wire, n := protowire.ConsumeTag(entry)
+		number, wire, n := consumeTag(entry)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return parseError(n)
 		}
 		entry = entry[n:]
 		var err error
@@ -153,7 +180,7 @@ func (f *field) mapEntry(m reflect.Value, entry []byte, depth int) error {
 			}
 		default:
 			if n = protowire.ConsumeFieldValue(number, wire, entry); n < 0 {
-				err = protowire.ParseError(n)
+				err = parseError(n)
 			}
 		}
 		if err != nil {
@@ -175,27 +202,27 @@ func (f *field) element(v reflect.Value, data []byte, depth int) (int, error) {
 	case protowire.VarintType:
 		x, n := protowire.ConsumeVarint(data)
 		if n < 0 {
-			return 0, protowire.ParseError(n)
+			return 0, parseError(n)
 		}
 		return n, f.setVarint(v, x)
 	case protowire.Fixed32Type:
 		x, n := protowire.ConsumeFixed32(data)
 		if n < 0 {
-			return 0, protowire.ParseError(n)
+			return 0, parseError(n)
 		}
 		v.SetFloat(float64(math.Float32frombits(x)))
 		return n, nil
 	case protowire.Fixed64Type:
 		x, n := protowire.ConsumeFixed64(data)
 		if n < 0 {
-			return 0, protowire.ParseError(n)
+			return 0, parseError(n)
 		}
 		v.SetFloat(math.Float64frombits(x))
 		return n, nil
 	}
 	b, n := protowire.ConsumeBytes(data)
 	if n < 0 {
-		return 0, protowire.ParseError(n)
+		return 0, parseError(n)
 	}
 	return n, f.setBytes(v, b, depth)
 }
@@ -314,21 +341,21 @@ func target(v reflect.Value) reflect.Value {
 // decodeSecondsNanos merges the message that Timestamp and Duration both are.
 func decodeSecondsNanos(seconds, nanos int64, data []byte) (int64, int64, error) {
 	for len(data) > 0 {
-		number, wire, n := protowire.ConsumeTag(data)
+		number, wire, n := consumeTag(data)
 		if n < 0 {
-			return 0, 0, protowire.ParseError(n)
+			return 0, 0, parseError(n)
 		}
 		data = data[n:]
 		if wire != protowire.VarintType || number > 2 {
 			if n = protowire.ConsumeFieldValue(number, wire, data); n < 0 {
-				return 0, 0, protowire.ParseError(n)
+				return 0, 0, parseError(n)
 			}
 			data = data[n:]
 			continue
 		}
 		x, n := protowire.ConsumeVarint(data)
 		if n < 0 {
-			return 0, 0, protowire.ParseError(n)
+			return 0, 0, parseError(n)
 		}
 		if number == 1 {
 			seconds = int64(x)

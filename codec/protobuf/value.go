@@ -165,14 +165,14 @@ const maxExact = 1 << 53
 // so far, and returns the result.
 func decodeValue(have any, data []byte, depth int) (any, error) {
 	for len(data) > 0 {
-		number, wire, n := protowire.ConsumeTag(data)
+		number, wire, n := consumeTag(data)
 		if n < 0 {
-			return have, protowire.ParseError(n)
+			return have, parseError(n)
 		}
 		data = data[n:]
 		value := data
 		if n = protowire.ConsumeFieldValue(number, wire, data); n < 0 {
-			return have, protowire.ParseError(n)
+			return have, parseError(n)
 		}
 		value, data = data[:n], data[n:]
 		var err error
@@ -227,7 +227,7 @@ func decodeList(list []any, data []byte, depth int) ([]any, error) {
 	for len(data) > 0 {
 		number, b, n := consumeRecord(data)
 		if n < 0 {
-			return list, protowire.ParseError(n)
+			return list, parseError(n)
 		}
 		data = data[n:]
 		if number != listValues {
@@ -249,7 +249,7 @@ func decodeStruct(m map[string]any, data []byte, depth int) error {
 	for len(data) > 0 {
 		number, entry, n := consumeRecord(data)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return parseError(n)
 		}
 		data = data[n:]
 		if number != structFields {
@@ -260,7 +260,7 @@ func decodeStruct(m map[string]any, data []byte, depth int) error {
 		for len(entry) > 0 {
 			number, b, n := consumeRecord(entry)
 			if n < 0 {
-				return protowire.ParseError(n)
+				return parseError(n)
 			}
 			entry = entry[n:]
 			switch number {
@@ -284,7 +284,7 @@ func decodeStruct(m map[string]any, data []byte, depth int) error {
 // consumeRecord reads one record and returns its bytes and its length. For a
 // record of another wire type, which can only be unknown, the number is 0.
 func consumeRecord(data []byte) (protowire.Number, []byte, int) {
-	number, wire, n := protowire.ConsumeTag(data)
+	number, wire, n := consumeTag(data)
 	if n < 0 {
 		return 0, nil, n
 	}
