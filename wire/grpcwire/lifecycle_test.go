@@ -177,7 +177,7 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-func TestTLS(t *testing.T) {
+func TestPeerAuthentication(t *testing.T) {
 	cert, pool := certificate(t)
 	var auth string
 	reg := testRegistry(everywire.ChainUnary(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -186,20 +186,30 @@ func TestTLS(t *testing.T) {
 		}
 		return next(ctx, req)
 	}))
-	addr, _ := start(t, reg, func(c *rpc.ServerConfig) {
-		c.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	call := func(cfg *rpc.ClientConfig) error {
+		auth = ""
+		_, err := everywire.Call[sumReply](testContext(t), connect(t, cfg), sumMethod, &sumRequest{})
+		return err
+	}
+	t.Run("cleartext", func(t *testing.T) {
+		addr, _ := start(t, reg)
+		if err := call(clientConfig(nil, addr)); err != nil || auth != "insecure" {
+			t.Errorf("the peer's AuthType is %q, the error %v", auth, err)
+		}
 	})
-	cfg := clientConfig(nil, addr)
-	cfg.TLS = &tls.Config{RootCAs: pool, ServerName: "localhost", MinVersion: tls.VersionTLS12}
-	if _, err := everywire.Call[sumReply](testContext(t), connect(t, cfg), sumMethod, &sumRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	if auth != "tls" {
-		t.Errorf("the peer's AuthType is %q", auth)
-	}
-	cfg.TLS = &tls.Config{RootCAs: pool, ServerName: "example.com", MinVersion: tls.VersionTLS12}
-	_, err := everywire.Call[sumReply](testContext(t), connect(t, cfg), sumMethod, &sumRequest{})
-	wantCode(t, err, codes.Unavailable)
+	t.Run("TLS", func(t *testing.T) {
+		addr, _ := start(t, reg, func(c *rpc.ServerConfig) {
+			c.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		})
+		cfg := clientConfig(nil, addr)
+		cfg.TLS = &tls.Config{RootCAs: pool, ServerName: "localhost", MinVersion: tls.VersionTLS12}
+		if err := call(cfg); err != nil || auth != "tls" {
+			t.Errorf("the peer's AuthType is %q, the error %v", auth, err)
+		}
+		cfg.TLS = &tls.Config{RootCAs: pool, ServerName: "example.com", MinVersion: tls.VersionTLS12}
+		wantCode(t, call(cfg), codes.Unavailable)
+		wantCode(t, call(clientConfig(nil, addr)), codes.Unavailable) // cleartext to a TLS port
+	})
 }
 
 func TestUnixSocket(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 
 	"github.com/everywire/everywire"
@@ -41,9 +42,11 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	for _, h := range cfg.Stats {
 		opts = append(opts, grpc.StatsHandler(payloads{h}))
 	}
+	creds := insecure.NewCredentials() // without any a peer would have no AuthInfo
 	if cfg.TLS != nil {
-		opts = append(opts, grpc.Creds(credentials.NewTLS(cfg.TLS)))
+		creds = credentials.NewTLS(cfg.TLS)
 	}
+	opts = append(opts, grpc.Creds(creds))
 	s := &server{grpc: grpc.NewServer(opts...), health: health.NewServer()}
 	watches, stop := context.WithCancel(context.Background())
 	s.stopWatches = stop
