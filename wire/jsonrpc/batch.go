@@ -71,7 +71,7 @@ func (f *flights) cancel(id []byte) {
 // They run side by side, each with a slot of slots. run answers one of them.
 //
 // The replies together are bounded like one message: those that do not fit
-// are replaced by errors.
+// are replaced by errors, unless they are no longer than such an error.
 func (s *service) batch(requests []request, slots chan struct{}, dst []byte, run func(i int, dst []byte) []byte) []byte {
 	replies := make([][]byte, len(requests))
 	var total atomic.Int64
@@ -81,7 +81,7 @@ func (s *service) batch(requests []request, slots chan struct{}, dst []byte, run
 		running.Go(func() {
 			defer func() { <-slots }()
 			reply := run(i, nil)
-			if total.Add(int64(len(reply))) > int64(s.maxText()) && len(reply) > 0 {
+			if total.Add(int64(len(reply))) > int64(s.maxText()) && len(reply) > smallReply {
 				reply = s.overBudget(&requests[i])
 			}
 			replies[i] = reply
@@ -106,6 +106,9 @@ func (s *service) batch(requests []request, slots chan struct{}, dst []byte, run
 	}
 	return dst
 }
+
+// smallReply is about as long as the error of overBudget.
+const smallReply = 200
 
 func (s *service) overBudget(r *request) []byte {
 	return appendStatusReply(nil, r.id, status.Newf(codes.ResourceExhausted,

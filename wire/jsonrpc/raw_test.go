@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -296,16 +297,59 @@ func TestBatchLimits(t *testing.T) {
 	c.send(batch(4))
 	c.wantLine(`{"jsonrpc":"2.0","error":{"code":-32600,"message":"batch of 4 items is larger than the limit of 3"},"id":null}`)
 	// The replies of a batch are bounded together.
-	long := newFixture()
-	limits := everywire.Limits{MaxMessage: 100_000}
-	c = dialRaw(t, serve(t, NewServer, serverConfig(long.reg, limits)))
-	text := strings.Repeat("x", 60)
+	c = dialRaw(t, serve(t, NewServer, serverConfig(newFixture().reg, everywire.Limits{})))
 	var items []string
-	for i := range 900 {
-		items = append(items, fmt.Sprintf(`{"jsonrpc":"2.0","method":"t.Text/Plain","params":{"text":%q},"id":%d}`, text, i))
+	for i := range 20 {
+		items = append(items, fmt.Sprintf(`{"jsonrpc":"2.0","method":"fail","params":["long"],"id":%d},{"jsonrpc":"2.0","method":"sum","id":"s%d"}`, i, i))
 	}
 	c.send("[" + strings.Join(items, ",") + "]\n")
-	if got := c.line(); !strings.Contains(got, text) || strings.Contains(got, "error") {
-		t.Errorf("%.200s", got)
+	got := c.line()
+	if fit := strings.Count(got, `"code":-32002`); fit == 0 || fit > 4 || len(got) > 5<<20 {
+		t.Errorf("%d long replies, %d bytes", fit, len(got))
+	}
+	if n := strings.Count(got, `"code":-32008`); n < 16 {
+		t.Errorf("%d replies that did not fit", n)
+	}
+	if n := strings.Count(got, `"result":0`); n != 20 {
+		t.Errorf("%d small replies", n)
+	}
+}
+
+func TestShutdownRefusesNewRequests(t *testing.T) {
+	f := newFixture()
+	srv, err := NewServer(serverConfig(f.reg, everywire.Limits{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(lis) }()
+	c := dialRaw(t, lis.Addr().String())
+	c.send(`{"jsonrpc":"2.0","method":"wait","params":["x"],"id":"waits"}`)
+	<-f.began
+	down := make(chan error, 1)
+	go func() { down <- srv.Shutdown(t.Context()) }()
+	const refused = `{"jsonrpc":"2.0","error":{"code":-32014,"message":"the server is shutting down"},"id":1}`
+	for { // until the shutdown has reached the connection
+		c.send(sumRequestLine)
+		if got := c.line(); got == refused {
+			break
+		}
+	}
+	c.send(`[{"jsonrpc":"2.0","method":"sum"},` + sumRequestLine + `]`)
+	c.wantLine("[" + refused + "]")
+	f.gate <- struct{}{}
+	c.wantLine(`{"jsonrpc":"2.0","result":"x","id":"waits"}`)
+	if _, err := c.lines.ReadByte(); err != io.EOF { //nolint:errorlint // as a Reader returns it
+		t.Errorf("the connection goes on: %v", err)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
