@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,7 +47,7 @@ type handler struct {
 // A table is the router for the methods that the registry had when it was made.
 type table struct {
 	router  *router
-	methods int
+	methods []*everywire.Method // in the order in which their routes were added
 }
 
 func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
@@ -59,7 +60,7 @@ func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
-	h.table.Store(&table{r, len(methods)})
+	h.table.Store(&table{r, methods})
 	return h, nil
 }
 
@@ -78,20 +79,37 @@ func (h *handler) find(verb, path string, m *match) {
 		return
 	}
 	methods := h.cfg.Registry.Methods()
-	if len(methods) == t.methods {
+	if len(methods) == len(t.methods) {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t = h.table.Load(); len(methods) > t.methods {
-		r, err := newRouter(methods)
+	if t = h.table.Load(); len(methods) > len(t.methods) {
+		t = t.extended(methods)
+		r, err := newRouter(t.methods)
 		if err != nil {
 			h.logger.Error("rest: routes of methods registered later are left out", "error", err)
 		}
-		t = &table{r, len(methods)}
+		t.router = r
 		h.table.Store(t)
 	}
 	t.router.find(verb, path, m)
+}
+
+// extended returns the methods of t and those that are new, in this order: in
+// a conflict it is the new one's route that is left out.
+func (t *table) extended(methods []*everywire.Method) *table {
+	known := make(map[*everywire.Method]bool, len(t.methods))
+	for _, m := range t.methods {
+		known[m] = true
+	}
+	all := slices.Clone(t.methods)
+	for _, m := range methods {
+		if !known[m] {
+			all = append(all, m)
+		}
+	}
+	return &table{methods: all}
 }
 
 // An exchange is what one request needs and the next can use again.

@@ -297,8 +297,12 @@ func TestMethodsRegisteredLater(t *testing.T) {
 	}
 	// Its mistaken route is left out, and logged; its default route answers.
 	everywire.Handle(reg, "test.Later/Bad", echoItem, everywire.WithRoute("GET", "/later/**", ""), everywire.WithRoute("PUT", "/later", "*"))
+	// In a conflict the route that was there stays, whatever the names' order.
+	everywire.Handle(reg, "a.Early/Get", func(context.Context, *item) (*item, error) { return nil, errors.New("not this one") },
+		everywire.WithRoute("GET", "/items/{size}", ""))
 	for line, want := range map[string]int{
 		"POST /test.Later/Bad": 200, "PUT /later": 200, "GET /later/x/y": 404, "GET /later/x": 200, "GET /items/a": 200,
+		"POST /a.Early/Get": 500,
 	} {
 		if r := do(t, addr, line, ""); r.status != want {
 			t.Errorf("%s: %d %s, want %d", line, r.status, r.body, want)
