@@ -187,7 +187,7 @@ func latencies(l *stats.Load) *chart {
 
 // cpu shows both ends' CPU time per call.
 func cpu(l *stats.Load) *chart {
-	c := newChart(callerID("cpu", l.Callers), "CPU time per call", "User and system time of each process. Beside the names: server + client in µs.")
+	c := newChart(callerID("cpu", l.Callers), "CPU time per call", "User and system time of each process. Beside the names: server/client in µs.")
 	c.Legend = []legend{{"server", "bar", "server"}, {"client", "bar", "client"}}
 	largest := 0.0
 	for i := range l.Arms {
@@ -198,7 +198,7 @@ func cpu(l *stats.Load) *chart {
 	s := linearScale(largest)
 	for _, a := range arranged(l) {
 		server, client := a.ServerCPU*1e6, a.ClientCPU*1e6
-		y := c.row(a.Name, micros(a.ServerCPU)+" + "+micros(a.ClientCPU), kindClass(a))
+		y := c.row(a.Name, share(micros(a.ServerCPU), micros(a.ClientCPU)), kindClass(a))
 		c.bar(s, 0, server, y, 14, "server", a.Name+", server: "+micros(a.ServerCPU)+" µs")
 		c.bar(s, server, server+client, y, 14, "client", a.Name+", client: "+micros(a.ClientCPU)+" µs")
 	}

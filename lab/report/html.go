@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/stats"
@@ -74,8 +75,10 @@ func newPage(v *view) *page {
 		Machine: v.machineFacts(), Plan: v.planFacts(), Base: v.base,
 		P50: thousands(stats.MinSamples(50)), P99: thousands(stats.MinSamples(99)), Payload: v.plan.Payload != nil,
 	}
-	if v.partial != "" {
-		p.Warnings = append(p.Warnings, v.partial)
+	for _, s := range []string{v.partial, v.excluded()} {
+		if s != "" {
+			p.Warnings = append(p.Warnings, s)
+		}
 	}
 	s := v.ratioScale()
 	for i := range v.sum.Loads {
@@ -90,7 +93,7 @@ func newPage(v *view) *page {
 }
 
 func (v *view) pageRows(l *stats.Load) []pageRow {
-	var rows []pageRow
+	rows := make([]pageRow, 0, len(l.Arms))
 	for _, a := range arranged(l) {
 		ratio, mark := ratioText(a)
 		if mark != "" {
@@ -159,7 +162,7 @@ func (v *view) machineFacts() []fact {
 
 func (v *view) planFacts() []fact {
 	p := v.plan
-	var callers []string
+	callers := make([]string, 0, len(p.Callers))
 	for _, n := range p.Callers {
 		callers = append(callers, thousands(int64(n)))
 	}
@@ -168,7 +171,7 @@ func (v *view) planFacts() []fact {
 		{"Baseline", p.Baseline},
 		{"Callers", list(callers) + ", in a closed loop"},
 		{"Work", v.amountOfWork()},
-		{"Seed of the order", fmt.Sprint(p.Seed)},
+		{"Seed of the order", strconv.FormatUint(p.Seed, 10)},
 		{"Message limit", thousands(int64(p.MaxMessage)) + " bytes"},
 		{"Started", date(v.run.Header.Started)},
 	}

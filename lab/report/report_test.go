@@ -5,12 +5,15 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -112,6 +115,7 @@ func cases() map[string]synthetic {
 	payload := small(10)
 	payload.plan.Service = "echo"
 	payload.plan.Payload = &plan.Payload{Name: "citm_catalog.json", Bytes: 1727204, SHA256: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+	payload.plan.Excluded = []plan.Excluded{{Arm: "msgpackrpc+tcp", Reason: "its keys are not all text."}}
 	payload.cost = map[string]cost{}
 	for name, c := range classicCost {
 		c.micros, c.server, c.client, c.out, c.in, c.packets = c.micros*280, c.server*280, c.client*280, 1727204+c.out, 1727204+c.in, 30
@@ -128,11 +132,20 @@ func cases() map[string]synthetic {
 	}
 }
 
-func TestText(t *testing.T) {
+// runs are the cases' runs, made once; no test changes them.
+var runs = sync.OnceValue(func() map[string]*record.Run {
+	out := map[string]*record.Run{}
 	for name, s := range cases() {
+		out[name] = s.run()
+	}
+	return out
+})
+
+func TestText(t *testing.T) {
+	for name, run := range runs() {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := Text(&b, s.run(), TextOptions{}); err != nil {
+			if err := Text(&b, run, TextOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name+".txt", b.Bytes())
@@ -153,7 +166,7 @@ func TestText(t *testing.T) {
 
 func TestTextInColor(t *testing.T) {
 	var plainText, colored bytes.Buffer
-	run := cases()["void"].run()
+	run := runs()["void"]
 	_ = Text(&plainText, run, TextOptions{})
 	_ = Text(&colored, run, TextOptions{Color: true})
 	if !strings.Contains(colored.String(), green) {
@@ -168,6 +181,7 @@ func TestLongNames(t *testing.T) {
 	s := cases()["quick"]
 	long := "jsonrpc+unix+tls?codec=msgpack&framing=line&compression=gzip"
 	s.plan.Arms = append(few("rest", "grpc"), plan.Arm{Name: long, Kind: plan.Wire, Target: long})
+	s.cost = maps.Clone(s.cost)
 	s.cost[long] = cost{micros: 31, spread: 0.2, ceiling: 1e6}
 	var b bytes.Buffer
 	if err := Text(&b, s.run(), TextOptions{}); err != nil {
@@ -184,9 +198,9 @@ func TestLongNames(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	for name, s := range cases() {
+	for name, run := range runs() {
 		var b bytes.Buffer
-		if err := JSON(&b, s.run()); err != nil {
+		if err := JSON(&b, run); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		var doc Document
@@ -195,7 +209,7 @@ func TestJSON(t *testing.T) {
 		if err := dec.Decode(&doc); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if len(doc.Loads) != len(s.plan.Callers) || len(doc.Loads[0].Arms) != len(s.plan.Arms) {
+		if p := &run.Header.Plan; len(doc.Loads) != len(p.Callers) || len(doc.Loads[0].Arms) != len(p.Arms) {
 			t.Errorf("%s: %d loads", name, len(doc.Loads))
 		}
 		if name == "void" {
@@ -205,13 +219,13 @@ func TestJSON(t *testing.T) {
 }
 
 func TestCSV(t *testing.T) {
-	for name, s := range cases() {
+	for name, run := range runs() {
 		var b bytes.Buffer
-		if err := CSV(&b, s.run()); err != nil {
+		if err := CSV(&b, run); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		rows, err := csv.NewReader(bytes.NewReader(b.Bytes())).ReadAll()
-		if err != nil || len(rows) != 1+len(s.plan.Arms)*len(s.plan.Callers) {
+		if p := &run.Header.Plan; err != nil || len(rows) != 1+len(p.Arms)*len(p.Callers) {
 			t.Errorf("%s: %d rows, %v", name, len(rows), err)
 		}
 		if name == "payload" {
@@ -221,9 +235,8 @@ func TestCSV(t *testing.T) {
 }
 
 func TestHTML(t *testing.T) {
-	for name, s := range cases() {
+	for name, run := range runs() {
 		t.Run(name, func(t *testing.T) {
-			run := s.run()
 			var b bytes.Buffer
 			if err := HTML(&b, run); err != nil {
 				t.Fatal(err)
@@ -278,7 +291,7 @@ func checkSVG(t *testing.T, page string) {
 		titled := false
 		for {
 			tok, err := dec.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
@@ -345,7 +358,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestWriteErrors(t *testing.T) {
-	run := cases()["quick"].run()
+	run := runs()["quick"]
 	for name, err := range map[string]error{
 		"text": Text(brokenWriter{}, run, TextOptions{}), "html": HTML(brokenWriter{}, run),
 		"json": JSON(brokenWriter{}, run), "csv": CSV(brokenWriter{}, run),

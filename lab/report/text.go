@@ -30,8 +30,10 @@ func Text(w io.Writer, run *record.Run, opts TextOptions) error {
 	t.paragraph("", bold, "everywire compare: "+v.title())
 	t.paragraph("", "", v.amountOfWork()+"; "+date(run.Header.Started))
 	t.paragraph("", "", v.machine()+"; "+v.build())
-	if v.partial != "" {
-		t.paragraph("", yellow, v.partial)
+	for _, s := range []string{v.partial, v.excluded()} {
+		if s != "" {
+			t.paragraph("", yellow, s)
+		}
 	}
 	for i := range v.sum.Loads {
 		t.load(&v.sum.Loads[i])
@@ -78,28 +80,22 @@ func (t *text) styled(style, s string) {
 func (t *text) paragraph(mark, style, s string) {
 	t.b.WriteString(mark)
 	indent := utf8.RuneCountInString(mark)
-	col, first := indent, true
-	var line []string
-	flush := func() {
-		if !first {
-			t.b.WriteString(strings.Repeat(" ", indent))
-		}
-		t.styled(style, strings.Join(line, " "))
-		t.b.WriteByte('\n')
-		line, col, first = nil, indent, false
-	}
+	line, col := "", indent
 	for _, word := range strings.Fields(s) {
 		n := utf8.RuneCountInString(word)
-		if len(line) > 0 && col+1+n > width {
-			flush()
+		switch {
+		case line == "":
+			line, col = word, col+n
+		case col+1+n <= width:
+			line, col = line+" "+word, col+1+n
+		default:
+			t.styled(style, line)
+			t.b.WriteString("\n" + strings.Repeat(" ", indent))
+			line, col = word, indent+n
 		}
-		if len(line) > 0 {
-			col++
-		}
-		line = append(line, word)
-		col += n
 	}
-	flush()
+	t.styled(style, line)
+	t.b.WriteByte('\n')
 }
 
 func (t *text) load(l *stats.Load) {

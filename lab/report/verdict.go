@@ -21,6 +21,9 @@ func (v *view) verdict() []string {
 	if v.partial != "" {
 		out = append(out, v.partial)
 	}
+	if s := v.excluded(); s != "" {
+		out = append(out, s)
+	}
 	for i := range v.sum.Loads {
 		l := &v.sum.Loads[i]
 		for _, s := range v.statements(l) {

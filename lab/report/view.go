@@ -38,6 +38,18 @@ func newView(run *record.Run) *view {
 	return v
 }
 
+// excluded names the arms that were asked for and are not in the plan.
+func (v *view) excluded() string {
+	words := make([]string, 0, len(v.plan.Excluded))
+	for _, e := range v.plan.Excluded {
+		words = append(words, fmt.Sprintf("%s (%s)", e.Arm, strings.TrimSuffix(short(e.Reason), ".")))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "Left out: " + list(words) + "."
+}
+
 // title says what was measured.
 func (v *view) title() string {
 	if p := v.plan.Payload; p != nil {
@@ -164,7 +176,7 @@ func errorNote(l *stats.Load) string {
 
 // errorWords are the kinds of an arm's errors and the text of the first.
 func errorWords(a *stats.Arm) string {
-	var kinds []string
+	kinds := make([]string, 0, len(a.Errors))
 	for _, k := range a.Kinds() {
 		kinds = append(kinds, thousands(a.Errors[k])+" "+k)
 	}
@@ -200,7 +212,7 @@ func voidNote(l *stats.Load) string {
 }
 
 func voidWords(a *stats.Arm) string {
-	var words []string
+	words := make([]string, 0, len(a.Voids))
 	for _, reason := range slices.Sorted(maps.Keys(a.Voids)) {
 		s := short(reason)
 		if n := a.Voids[reason]; n > 1 {

@@ -86,7 +86,7 @@ func TestMedian(t *testing.T) {
 // TestCoverage draws samples whose true median is 0 and counts how often the
 // interval holds it: as often as it states, for any shape of noise.
 func TestCoverage(t *testing.T) {
-	const draws = 6000
+	const draws = 3000
 	shapes := map[string]func(*rand.Rand) float64{
 		"normal":    func(r *rand.Rand) float64 { return r.NormFloat64() },
 		"cauchy":    func(r *rand.Rand) float64 { return math.Tan(math.Pi * (r.Float64() - 0.5)) },
