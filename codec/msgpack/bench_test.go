@@ -6,6 +6,24 @@ import (
 	"github.com/everywire/everywire/schema"
 )
 
+func BenchmarkInts(b *testing.B) {
+	type request struct {
+		Numbers []int64 `wire:"1"`
+	}
+	msg, out := &request{Numbers: []int64{1, 300, 70000}}, new(request)
+	buf := make([]byte, 0, 1024)
+	b.ReportAllocs()
+	for b.Loop() {
+		data, err := Codec{}.Append(buf, msg)
+		if err == nil {
+			err = Codec{}.Decode(data, out)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkPlain(b *testing.B) {
 	msg := full()
 	data, err := Codec{}.Append(nil, msg)

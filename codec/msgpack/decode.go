@@ -15,7 +15,28 @@ import (
 type decoder struct {
 	Reader
 	depth  int
-	reread int // bytes that anyMessage has looked at ahead of reading them
+	reread int         // bytes that anyMessage has looked at ahead of reading them
+	names  *[64]string // lately seen; nil until it is needed
+}
+
+// intern returns name as a string, and mostly the same one for a name that has
+// been seen: documents are often lists of maps with the same keys.
+func (d *decoder) intern(name []byte) string {
+	if len(name) == 0 || len(name) > 32 {
+		return string(name)
+	}
+	if d.names == nil {
+		d.names = new([64]string)
+	}
+	hash := uint(len(name))
+	for _, c := range name {
+		hash = hash*31 + uint(c)
+	}
+	slot := &d.names[hash%uint(len(d.names))]
+	if *slot != string(name) {
+		*slot = string(name)
+	}
+	return *slot
 }
 
 // reserve is for how many elements memory is reserved before they are read.

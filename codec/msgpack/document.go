@@ -162,7 +162,7 @@ func (d *decoder) anyMap() (any, error) {
 		if _, ok := m[string(key)]; ok {
 			return nil, d.duplicate(start, key)
 		}
-		k := string(key)
+		k := d.intern(key)
 		if m[k], err = d.any(); err != nil {
 			return nil, atKey(k, err)
 		}

@@ -55,6 +55,13 @@ func (e *encoder) list(f *field, v reflect.Value) error {
 		return err
 	}
 	e.b = AppendArrayHeader(e.b, v.Len())
+	if ints := int64s(v); ints != nil {
+		for _, n := range *ints {
+			e.b = AppendInt(e.b, n)
+		}
+		e.depth--
+		return nil
+	}
 	for i := range v.Len() {
 		if err := e.element(f, v.Index(i)); err != nil {
 			return atIndex(i, err)
@@ -62,6 +69,16 @@ func (e *encoder) list(f *field, v reflect.Value) error {
 	}
 	e.depth--
 	return nil
+}
+
+// int64s returns the list v if it is an []int64, which goes without reflection
+// for each element, and else nil.
+func int64s(v reflect.Value) *[]int64 {
+	if !v.CanAddr() {
+		return nil
+	}
+	ints, _ := v.Addr().Interface().(*[]int64)
+	return ints
 }
 
 func (e *encoder) mapField(f *field, v reflect.Value) error {

@@ -72,6 +72,17 @@ func (d *decoder) list(f *field, v reflect.Value) error {
 		return err
 	}
 	v.Grow(min(n, reserve))
+	if ints := int64s(v); ints != nil {
+		for i := range n {
+			x, err := d.int(64, "int64")
+			if err != nil {
+				return atIndex(i, err)
+			}
+			*ints = append(*ints, x)
+		}
+		d.depth--
+		return nil
+	}
 	for i := range n {
 		v.Grow(1)
 		v.SetLen(i + 1)

@@ -83,7 +83,7 @@ func (d *decoder) structMessage(m *structpb.Struct) error {
 		if err != nil {
 			return err
 		}
-		k := string(key)
+		k := d.intern(key)
 		if m.Fields[k] != nil {
 			return d.duplicate(start, key)
 		}

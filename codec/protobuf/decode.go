@@ -141,6 +141,17 @@ func (f *field) packedList(v reflect.Value, list []byte, depth int) error {
 		}
 	}
 	v.Grow(count) // at most one element for each byte of input
+	if ints := int64s(v); ints != nil {
+		for len(list) > 0 {
+			x, n := protowire.ConsumeVarint(list)
+			if n < 0 {
+				return atIndex(len(*ints), parseError(n))
+			}
+			*ints = append(*ints, int64(x)) //nolint:gosec // how negative numbers are written
+			list = list[n:]
+		}
+		return nil
+	}
 	for len(list) > 0 {
 		i := v.Len()
 		n, err := f.element(appendZero(v), list, depth)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -160,6 +161,12 @@ func (e *encoder) list(f *field, v reflect.Value, depth int) error {
 		return errDepth
 	}
 	start := e.len()
+	if ints := int64s(v); ints != nil {
+		for _, x := range slices.Backward(*ints) {
+			e.varint(uint64(x))
+		}
+		n = 0
+	}
 	for i := n - 1; i >= 0; i-- {
 		if err := e.element(f, v.Index(i), depth); err != nil {
 			return atIndex(i, err)
@@ -173,6 +180,16 @@ func (e *encoder) list(f *field, v reflect.Value, depth int) error {
 		e.tag(f.number, protowire.BytesType)
 	}
 	return nil
+}
+
+// int64s returns the list v if it is an []int64, which goes without reflection
+// for each element, and else nil.
+func int64s(v reflect.Value) *[]int64 {
+	if !v.CanAddr() {
+		return nil
+	}
+	ints, _ := v.Addr().Interface().(*[]int64)
+	return ints
 }
 
 func (e *encoder) mapField(f *field, v reflect.Value, depth int) error {
