@@ -112,6 +112,7 @@ func TestServeErrors(t *testing.T) {
 func TestServeEndsWithItsContext(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	for range 2 { // the second time ctx has ended already
 		server, err := wire.Serve(ctx, kvRegistry(), []string{"jsonrpc+tcp://127.0.0.1:0", "grpc://127.0.0.1:0", "rest://127.0.0.1:0"})
 		cancel()

@@ -31,6 +31,14 @@ type Plan struct {
 	Seed uint64 `json:"seed"`
 	// MaxMessage is the limit on one message in bytes.
 	MaxMessage int `json:"max_message"`
+	// Excluded are arms that were asked for and cannot carry the payload.
+	Excluded []Excluded `json:"excluded,omitempty"`
+}
+
+// Excluded is an arm that does not run.
+type Excluded struct {
+	Arm    string `json:"arm"`
+	Reason string `json:"reason"`
 }
 
 // Payload names the document that a run sent.

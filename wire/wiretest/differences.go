@@ -20,6 +20,10 @@ func (s *suite) expectDifferences(name string, want *observation) {
 	}
 }
 
+// saysPaths is true for REST: a path without a route may have meant anything, so
+// the message speaks of the path, not of a method; the code is the same.
+func (s *suite) saysPaths() bool { return s.is("rest") }
+
 // recovering gives the oracle what grpc-go lacks: it answers a panic.
 type recovering struct{ *probe }
 

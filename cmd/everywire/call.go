@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/wire"
+)
+
+type callCmd struct {
+	Target  string        `arg:"" help:"Where the service is, such as grpc://localhost:9090."`
+	Method  string        `arg:"" help:"The method's full name, such as arith.Arith/Sum."`
+	Request string        `arg:"" optional:"" help:"The request as JSON; - reads it from standard input (default {})."`
+	Header  []string      `short:"H" placeholder:"KEY:VALUE" sep:"none" help:"Metadata to send. Repeat it for more."`
+	Timeout time.Duration `default:"10s" help:"How long the call may take; the server is told."`
+	Verbose bool          `short:"v" help:"Print the reply's headers and trailers on standard error."`
+	OneWay  bool          `help:"Send the call without asking for a reply."`
+	MaxSize byteSize      `name:"max-message" placeholder:"4MiB" help:"The largest message taken or sent (default 4MiB)."`
+}
+
+// Help is the long help with examples.
+func (*callCmd) Help() string {
+	return `Examples:
+
+  everywire call rest://localhost:8080 arith.Arith/Sum '{"numbers":[20,21]}'
+  everywire call grpc://localhost:9090 io.grpc.KeyValueService/Retrieve '{"key":"a2V5"}'
+  everywire call 'jsonrpc+http://localhost:8081/rpc' echo.Echo/Echo '[1,2,3]' -v
+  cat order.json | everywire call 'msgpackrpc+tcp://localhost:7071?meta=on' echo.Echo/Echo - -H x-user:me
+
+The reply is JSON on standard output. An error is one line on standard error: the status code, the message
+and its details; the exit status is then 1. The types of the built-in services are known; requests of other
+services are sent as they are, which protobuf cannot do: use ?codec=json there.`
+}
+
+// Run makes the call.
+func (c *callCmd) Run(a *app) error {
+	if _, err := wire.ParseTarget(c.Target); err != nil {
+		return usageError{err}
+	}
+	service, method, err := everywire.SplitMethod(c.Method)
+	if err != nil {
+		return usageError{err}
+	}
+	known := allBuiltins()
+	conn, err := wire.Dial(c.Target, wire.WithMethods(known), wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxSize)}))
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the call's own error is the one to tell
+	path := "/" + service + "/" + method
+	in, out, err := c.messages(known, path, conn.Target())
+	if err != nil {
+		return err
+	}
+	if err := c.readRequest(a, in); err != nil {
+		return err
+	}
+	ctx, err := c.context(a.ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var header, trailer metadata.MD
+	opts := []grpc.CallOption{}
+	if c.Verbose {
+		opts = append(opts, grpc.Header(&header), grpc.Trailer(&trailer))
+	}
+	if c.OneWay {
+		return callError(conn.Invoke(ctx, path, in, nil, append(opts, everywire.OneWayCallOption{})...))
+	}
+	err = conn.Invoke(ctx, path, in, out, opts...)
+	printMetadata(a.stderr, "header", header)
+	printMetadata(a.stderr, "trailer", trailer)
+	if err != nil {
+		return callError(err)
+	}
+	text, err := json.Codec{}.Append(nil, out)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\n", text)
+	return err
+}
+
+// messages makes the request and the reply. Those of a method that the command
+// does not know are documents: whatever JSON says.
+func (c *callCmd) messages(known *everywire.Registry, path string, t wire.Target) (in, out any, err error) {
+	if m, ok := known.Lookup(path); ok {
+		return m.Input.New(), m.Output.New(), nil
+	}
+	if codec := t.Options["codec"]; t.Wire == "grpc" && (codec == "" || codec == "protobuf") {
+		return nil, nil, usagef("the method %s is not one of the built-in services (%s), and protobuf needs its types: use ?codec=json if the server has it",
+			c.Method, builtinNames())
+	}
+	return new(everywire.Document), new(everywire.Document), nil
+}
+
+func (c *callCmd) readRequest(a *app, in any) error {
+	text, name := []byte(c.Request), "the request"
+	switch c.Request {
+	case "":
+		text = []byte("{}")
+	case "-":
+		var err error
+		if text, err = io.ReadAll(a.stdin); err != nil {
+			return err
+		}
+		name = "standard input"
+	}
+	if err := (json.Codec{}).Decode(text, in); err != nil {
+		return usagef("%s does not fit %s: %w", name, c.Method, err)
+	}
+	return nil
+}
+
+// context carries the metadata of the flags.
+func (c *callCmd) context(ctx context.Context) (context.Context, error) {
+	for _, h := range c.Header {
+		key, value, ok := strings.Cut(h, ":")
+		if !ok || key == "" {
+			return nil, usagef("the header %q is not KEY:VALUE", h)
+		}
+		ctx = metadata.AppendToOutgoingContext(ctx, strings.TrimSpace(key), strings.TrimSpace(value))
+	}
+	return ctx, nil
+}
+
+func printMetadata(w io.Writer, what string, md metadata.MD) {
+	for key, values := range md {
+		for _, v := range values {
+			if strings.HasSuffix(key, "-bin") {
+				fmt.Fprintf(w, "%s %s: %x\n", what, key, v)
+				continue
+			}
+			fmt.Fprintf(w, "%s %s: %s\n", what, key, v)
+		}
+	}
+}
+
+// callError tells a status in one line: code, message, details.
+func callError(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := status.Convert(err)
+	text := fmt.Sprintf("%s: %s", s.Code(), s.Message())
+	for _, d := range s.Details() {
+		text += fmt.Sprintf(" [%v]", d)
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"net"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/lab/run"
+	"github.com/everywire/everywire/wire"
+)
+
+// labServerCmd is the server's process of a trial.
+type labServerCmd struct{}
+
+// Run obeys the coordinator until it closes standard input.
+func (*labServerCmd) Run(a *app) error { return run.Server(a.stdin, a.stdout, fabric) }
+
+// labGeneratorCmd is the load generator's process of a trial.
+type labGeneratorCmd struct{}
+
+// Run obeys the coordinator until it closes standard input.
+func (*labGeneratorCmd) Run(a *app) error { return run.Generator(a.stdin, a.stdout, fabric) }
+
+// fabric makes both ends of the wire arms, with the library as its users have
+// it.
+var fabric = run.Fabric{Serve: serveArm, Dial: dialArm}
+
+func armLimits(p *plan.Plan) everywire.Limits { return everywire.Limits{MaxMessage: p.MaxMessage} }
+
+func serveArm(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
+	shape, err := wire.ParseShape(arm.Target)
+	if err != nil {
+		return "", nil, err
+	}
+	shape.Options = nil // those of arms are the client's
+	reg, err := registryOf([]string{p.Service}, &serveCmd{})
+	if err != nil {
+		return "", nil, err
+	}
+	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At("127.0.0.1:0").String()}, wire.WithLimits(armLimits(p)))
+	if err != nil {
+		return "", nil, err
+	}
+	return server.Targets()[0].Addrs[0], server.Shutdown, nil
+}
+
+func dialArm(_ context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {
+	shape, err := wire.ParseShape(arm.Target)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Dial(shape.At(addr).String(),
+		wire.WithLimits(armLimits(p)),
+		wire.WithMethods(allBuiltins()),
+		wire.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }))
+}

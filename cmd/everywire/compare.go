@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/record"
+	"github.com/everywire/everywire/lab/report"
+	"github.com/everywire/everywire/lab/run"
+)
+
+type compareCmd struct {
+	Wires      []string `placeholder:"LIST" help:"What to measure: targets without an address, and references (default ${classic})."`
+	Baseline   string   `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
+	Callers    []int    `default:"1,32" placeholder:"LIST" help:"How many callers call at once, one load each (default ${default})."`
+	Blocks     int      `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different."`
+	Payload    string   `type:"path" placeholder:"FILE" help:"Send this JSON document through echo instead of small sums."`
+	MaxMessage byteSize `default:"4MiB" help:"The largest message (default ${default})."`
+	Quick      bool     `help:"About 20 seconds: figures, and no claim."`
+	Out        string   `default:"everywire-report" type:"path" placeholder:"DIR" help:"Where the record and the report go (default ${default})."`
+	JSON       bool     `help:"Print the summary as JSON instead of the table."`
+	Seed       uint64   `placeholder:"N" help:"Makes the order of arms and the numbers that are summed (default: from the clock)."`
+}
+
+// Help is the long help with examples.
+func (*compareCmd) Help() string {
+	return `Measures one service on several wires on this machine: a fresh server and generator process for every
+trial, in random order, block by block; every reply is checked. It takes about two minutes, prints a
+table and a verdict, and writes an HTML report and the raw record.
+
+Examples:
+
+  everywire compare
+  everywire compare --quick
+  everywire compare --payload order.json
+  everywire compare --wires rest,grpc,jsonrpc+tcp --callers 1,8,64 --blocks 20
+  everywire compare --wires rest,rest                 an arm against itself
+  everywire compare --json | jq '.loads[].arms[] | [.name, .calls_per_second]'
+
+References are implementations that are not ours, beside the wire they speak: net/http, net/http+json
+(the same with our JSON codec), grpc-go, jrpc2, and ping, a bare socket. "everywire targets" lists the wires.
+
+Exit status: 0 when the run is whole, 1 on failure, 2 for a mistake in the command, 130 when interrupted
+(what was measured so far is reported).`
+}
+
+// How long each load of a trial is measured, so that the whole takes about two
+// minutes, or 20 s.
+const (
+	warmup       = 50 * time.Millisecond
+	measure      = 370 * time.Millisecond
+	quickWarmup  = 30 * time.Millisecond
+	quickMeasure = 170 * time.Millisecond
+	// A call with a large document may take a tenth of a second and more.
+	largePayload        = 128 << 10
+	largePayloadMeasure = 1500 * time.Millisecond
+
+	fullBlocks  = 10
+	quickBlocks = 3
+)
+
+// Run measures and reports.
+func (c *compareCmd) Run(a *app) error {
+	p, payload, err := c.plan()
+	if err != nil {
+		return err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	recordFile := filepath.Join(c.Out, "run.jsonl")
+	interrupted, err := c.measure(a, p, payload, exe, recordFile)
+	if err != nil {
+		return err
+	}
+	if err := c.report(a, recordFile); err != nil {
+		return err
+	}
+	if interrupted {
+		return errInterrupted
+	}
+	return nil
+}
+
+// plan makes the plan of the flags, and the payload's JSON text.
+func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
+	if len(c.Wires) == 0 {
+		c.Wires = classicArms
+	}
+	arms, baseline, err := armsOf(c.Wires, c.Baseline)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &plan.Plan{
+		Service: "arith", Arms: arms, Baseline: baseline, Callers: c.Callers, Blocks: c.Blocks,
+		Warmup: warmup, Measure: measure, Seed: c.Seed, MaxMessage: int(c.MaxMessage),
+	}
+	defaultBlocks := fullBlocks
+	if c.Quick {
+		p.Warmup, p.Measure, defaultBlocks = quickWarmup, quickMeasure, quickBlocks
+	}
+	if p.Blocks == 0 {
+		p.Blocks = defaultBlocks
+	}
+	if p.Seed == 0 {
+		p.Seed = uint64(time.Now().UnixNano())
+	}
+	slices.Sort(p.Callers)
+	p.Callers = slices.Compact(p.Callers)
+	var payload []byte
+	if c.Payload != "" {
+		doc, described, err := readPayload(c.Payload, p.MaxMessage)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.Service, p.Payload = "echo", described
+		if err := exclude(p, doc); err != nil {
+			return nil, nil, err
+		}
+		if payload, err = (json.Codec{}).Append(nil, doc); err != nil {
+			return nil, nil, err
+		}
+		if len(payload) > largePayload && !c.Quick {
+			p.Measure = largePayloadMeasure
+		}
+	}
+	if err := p.Check(); err != nil {
+		return nil, nil, usageError{err}
+	}
+	return p, payload, nil
+}
+
+// measure runs the plan and writes its record.
+func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, exe, file string) (interrupted bool, err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return false, fmt.Errorf("cannot write the record: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buffered := bufio.NewWriter(f)
+	defer func() { err = errors.Join(err, buffered.Flush()) }()
+	w, err := record.NewWriter(buffered, record.Header{
+		Started: time.Now(), Build: run.Build(), Machine: run.Machine(), Plan: *p,
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, x := range p.Excluded {
+		fmt.Fprintf(a.stderr, "%s cannot carry the payload and is left out: %s\n", x.Arm, x.Reason)
+	}
+	progress := newProgress(a.stderr)
+	partial, err := run.Run(a.ctx, p, run.Config{
+		Exe: exe, ServerArgs: []string{"lab-server"}, GeneratorArgs: []string{"lab-generator"},
+		Payload: payload, Sink: w, Progress: progress.show,
+	})
+	progress.done()
+	if err != nil {
+		return false, err
+	}
+	return partial != "", w.End(record.End{Ended: time.Now(), Partial: partial})
+}
+
+// report makes everything from the record, as "everywire report" would.
+func (c *compareCmd) report(a *app, recordFile string) error {
+	recorded, err := (&reportCmd{File: recordFile}).read(nil)
+	if err != nil {
+		return err
+	}
+	htmlFile := filepath.Join(c.Out, "report.html")
+	html, err := os.Create(htmlFile)
+	if err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	if err := errors.Join(report.HTML(html, recorded), html.Close()); err != nil {
+		return err
+	}
+	if c.JSON {
+		return report.JSON(a.stdout, recorded)
+	}
+	if err := report.Text(a.stdout, recorded, report.TextOptions{Color: isTerminal(a.stdout)}); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\nReport: %s\nRecord: %s\n", display(htmlFile), display(recordFile))
+	return nil
+}
+
+// display shortens a path below the current folder.
+func display(file string) string {
+	if dir, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return file
+}
+
+type versionCmd struct {
+	JSON bool `help:"Print it as JSON."`
+}
+
+// Run prints what this program was built from.
+func (c *versionCmd) Run(a *app) error {
+	b := run.Build()
+	if c.JSON {
+		return writeJSON(a.stdout, b)
+	}
+	fmt.Fprintf(a.stdout, "everywire %s", b.Version)
+	if b.Commit != "" {
+		fmt.Fprintf(a.stdout, " (%.12s)", b.Commit)
+	}
+	fmt.Fprintf(a.stdout, ", %s\n", b.Go)
+	return nil
+}

@@ -1,0 +1,111 @@
+// Command everywire serves services on every wire, calls them, and measures
+// what each wire costs. Run "everywire --help".
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+	// exitInterrupted is what shells give a command that SIGINT ended.
+	exitInterrupted = 130
+)
+
+// cli is the whole command line.
+type cli struct {
+	Compare compareCmd `cmd:"" help:"Measure what each wire costs on this machine: the main job."`
+	Serve   serveCmd   `cmd:"" help:"Serve built-in services on any number of targets."`
+	Call    callCmd    `cmd:"" help:"Call a method on any target, JSON in and out."`
+	Report  reportCmd  `cmd:"" help:"Make the report of a recorded run again."`
+	Targets targetsCmd `cmd:"" help:"List wires, transports and the options of targets."`
+	Version versionCmd `cmd:"" help:"Print the version and what it was built from."`
+
+	LabServer    labServerCmd    `cmd:"" hidden:"" help:"The server of a trial; compare starts it."`
+	LabGenerator labGeneratorCmd `cmd:"" hidden:"" help:"The load generator of a trial; compare starts it."`
+}
+
+// app is what commands get beside their flags.
+type app struct {
+	ctx            context.Context //nolint:containedctx // the command's own context: it lives as long as the process
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// A usageError is a mistake in the command's words: exit status 2.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errInterrupted ends a command that SIGINT stopped after it had said so.
+var errInterrupted = errors.New("interrupted")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// execute is the command without its process. It returns the exit status.
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var c cli
+	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	exited := false
+	parser, err := kong.New(&c,
+		kong.Name("everywire"),
+		kong.Description("One Go service on every wire, and a lab that measures which wire to use."),
+		kong.UsageOnError(),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { exited = true }), // --help
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Bind(a),
+		kong.Vars{"classic": strings.Join(classicArms, ", ")},
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "everywire:", err)
+		return exitFailure
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "everywire: %s (everywire --help tells more)\n", oneLine(err))
+		return exitUsage
+	}
+	err = parsed.Run(a)
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintln(stderr, "everywire:", oneLine(err))
+		return exitUsage
+	default:
+		fmt.Fprintln(stderr, "everywire:", oneLine(err))
+		return exitFailure
+	}
+}
+
+// oneLine keeps errors to one line each.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/codec/protobuf"
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/wire"
+)
+
+// readPayload reads a JSON document that is to be sent. One over the limit is
+// refused here, not by every arm in turn.
+func readPayload(file string, limit int) (*everywire.Document, *plan.Payload, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	if info.Size() > int64(limit) {
+		return nil, nil, usagef("the payload %s is %v, over the limit of %v for one message: raise it by --max-message %dMiB",
+			file, byteSize(info.Size()), byteSize(limit), info.Size()>>20+1)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	doc := new(everywire.Document)
+	if err := (json.Codec{}).Decode(text, doc); err != nil {
+		return nil, nil, usagef("the payload %s is not JSON: %w", file, err)
+	}
+	sum := sha256.Sum256(text)
+	return doc, &plan.Payload{Name: filepath.Base(file), Bytes: len(text), SHA256: hex.EncodeToString(sum[:])}, nil
+}
+
+// exclude takes out the arms that cannot carry the document, each with the
+// reason.
+func exclude(p *plan.Plan, doc *everywire.Document) error {
+	var kept []plan.Arm
+	for _, arm := range p.Arms {
+		codec := codecOf(arm)
+		if codec == nil {
+			kept = append(kept, arm)
+			continue
+		}
+		data, err := codec.Append(nil, doc)
+		switch {
+		case err == nil && len(data) <= p.MaxMessage:
+			kept = append(kept, arm)
+			continue
+		case err == nil:
+			err = fmt.Errorf("as %s it is %v, over the limit of %v: raise it by --max-message", codec.Name(), byteSize(len(data)), byteSize(p.MaxMessage))
+		}
+		if arm.Name == p.Baseline {
+			return usagef("the baseline %s cannot carry the payload: %w", arm.Name, err)
+		}
+		p.Excluded = append(p.Excluded, plan.Excluded{Arm: arm.Name, Reason: err.Error()})
+	}
+	p.Arms = kept
+	return nil
+}
+
+// codecOf is the codec that an arm's messages go through; nil for the socket.
+func codecOf(arm plan.Arm) everywire.Codec {
+	if arm.Kind == plan.Ping {
+		return nil
+	}
+	if arm.Kind == plan.Reference {
+		if arm.Target == ref.GRPCGo {
+			return protobuf.Codec{}
+		}
+		return json.Codec{}
+	}
+	shape, err := wire.ParseShape(arm.Target)
+	if err != nil {
+		return nil // the arm was made from a shape
+	}
+	name := shape.Options["codec"]
+	switch {
+	case name == "msgpack" || shape.Wire == "msgpackrpc":
+		return msgpack.Codec{}
+	case shape.Wire == "grpc" && (name == "" || name == "protobuf"):
+		return protobuf.Codec{}
+	default:
+		return json.Codec{}
+	}
+}
