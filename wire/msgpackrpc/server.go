@@ -85,7 +85,7 @@ func (s *session) Receive(frame []byte) (stream.Task, error) {
 	case typeNotification:
 		return s.notification(e, m)
 	}
-	return nil, nil // a response: we have asked nothing
+	return nil, nil //nolint:nilnil // a response: we have asked nothing, and there is nothing to run
 }
 
 func (s *session) request(e envelope, m *meta) stream.Task {

@@ -98,8 +98,8 @@ var errClosing = status.Error(codes.Canceled, "the client connection is closing"
 
 // NewClient makes a client. It does not dial.
 func NewClient(cfg ClientConfig) *Client {
-	cfg.WriteTimeout = orDefault(cfg.WriteTimeout, DefaultWriteTimeout)
-	cfg.ReadTimeout = orDefault(cfg.ReadTimeout, DefaultReadTimeout)
+	cfg.WriteTimeout = timeout(cfg.WriteTimeout)
+	cfg.ReadTimeout = timeout(cfg.ReadTimeout)
 	c := &Client{cfg: cfg}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -167,7 +167,7 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 		d = &dialing{done: make(chan struct{})}
 		c.dialing = d
 		c.running.Add(1)
-		go c.dial(d)
+		go c.dial(d) //nolint:contextcheck // others wait for it too: it has the client's context
 	}
 	c.mu.Unlock()
 	select {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -151,7 +152,7 @@ func TestCancelRacesReply(t *testing.T) {
 			for i := range 200 {
 				ctx, cancel := context.WithCancel(t.Context())
 				go cancel()
-				call := &lineCall{text: fmt.Sprint(i)}
+				call := &lineCall{text: strconv.Itoa(i)}
 				_, err := client.Do(ctx, call)
 				switch {
 				case err == nil && call.reply != fmt.Sprintf("%d reply %d\n", call.id, i):
@@ -220,7 +221,7 @@ func TestServerSendsGarbage(t *testing.T) {
 		client, conn := overPipe(t)
 		done := start(t.Context(), client, &lineCall{text: "x"})
 		wantLine(t, bufio.NewReader(conn), "1 call x")
-		go io.WriteString(conn, garbage) //nolint:errcheck // the client may close first
+		go io.WriteString(conn, garbage) // the client may close first
 		wantStatus(t, <-done, codes.Unavailable, "may have run")
 	}
 }
@@ -232,7 +233,7 @@ func TestReplyTooLong(t *testing.T) {
 	wantLine(t, r, "1 call a")
 	other := start(t.Context(), client, &lineCall{text: "b"})
 	wantLine(t, r, "2 call b")
-	go io.WriteString(conn, "1 reply "+strings.Repeat("x", 1001)+"\n") //nolint:errcheck // the client closes
+	go io.WriteString(conn, "1 reply "+strings.Repeat("x", 1001)+"\n") // the client closes
 	wantStatus(t, <-long, codes.ResourceExhausted, "larger than max (1000)")
 	wantStatus(t, <-other, codes.Unavailable, "may have run")
 }
@@ -340,6 +341,28 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// Send waits for the socket, and its caller's context ends the wait.
+func TestSendToDeafPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, conn := overPipe(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := client.Send(ctx, func(dst []byte) ([]byte, error) { return append(dst, "0 tell all\n"...), nil })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+		want := errors.New("cannot be encoded")
+		if _, err := client.Send(t.Context(), func(dst []byte) ([]byte, error) { return dst, want }); !errors.Is(err, want) {
+			t.Errorf("error is %v", err)
+		}
+		// What was begun is still sent, whole.
+		wantLine(t, bufio.NewReader(conn), "0 tell all")
+		client.Close()
+		_, err = client.Send(t.Context(), func(dst []byte) ([]byte, error) { return dst, nil })
+		wantStatus(t, err, codes.Canceled, "closing")
+	})
+}
+
 // A peer that does not read holds no caller beyond its context, be it one that
 // writes or one that waits for the queue; after the write timeout it is given
 // up.
@@ -348,7 +371,7 @@ func TestPeerDoesNotRead(t *testing.T) {
 		client, conn := overPipe(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		var short []<-chan error
+		short := make([]<-chan error, 0, 5)
 		for range 5 {
 			short = append(short, start(ctx, client, &lineCall{text: strings.Repeat("x", 500_000)}))
 		}

@@ -113,7 +113,7 @@ func (c *clientConn) do(ctx context.Context, x Exchange, p *pending, id uint32) 
 		err = <-p.done // the reply won the race
 	}
 	if err != nil {
-		return c.broken(err, c.w.isWritten(end))
+		return c.broken(err, c.w.isWritten(end)) //nolint:contextcheck // the connection is closed: the wait is short
 	}
 	defer p.frames.free()
 	return x.Read(p.frames.b)

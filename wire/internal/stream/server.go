@@ -71,8 +71,8 @@ type Server struct {
 
 // NewServer makes a server.
 func NewServer(cfg ServerConfig) *Server {
-	cfg.WriteTimeout = orDefault(cfg.WriteTimeout, DefaultWriteTimeout)
-	cfg.ReadTimeout = orDefault(cfg.ReadTimeout, DefaultReadTimeout)
+	cfg.WriteTimeout = timeout(cfg.WriteTimeout)
+	cfg.ReadTimeout = timeout(cfg.ReadTimeout)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}

@@ -50,7 +50,7 @@ func TestRequestCutAnywhere(t *testing.T) {
 		go func() {
 			for _, s := range []string{wire[:cut], wire[cut:]} {
 				if s != "" {
-					io.WriteString(conn, s) //nolint:errcheck // the replies show it
+					io.WriteString(conn, s) // the replies show it
 				}
 			}
 		}()
@@ -69,7 +69,7 @@ func TestWorkIsLinear(t *testing.T) {
 	frame := "1 call " + strings.Repeat("x", 100_000) + "\n"
 	go func() {
 		for i := range len(frame) {
-			io.WriteString(conn, frame[i:i+1]) //nolint:errcheck // the reply shows it
+			io.WriteString(conn, frame[i:i+1]) // the reply shows it
 		}
 	}()
 	wantLine(t, bufio.NewReader(conn), "1 reply ok")
@@ -89,7 +89,7 @@ func TestNotAFrame(t *testing.T) {
 	} {
 		var log strings.Builder
 		_, conn, ended := onPipe(&lineServer{handle: echo}, logTo(&log))
-		go io.WriteString(conn, tt.sent) //nolint:errcheck // the server may close first
+		go io.WriteString(conn, tt.sent) // the server may close first
 		r := bufio.NewReader(conn)
 		wantLine(t, r, tt.bye)
 		if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
@@ -134,12 +134,12 @@ func TestSlowFrame(t *testing.T) {
 		_, conn, ended := onPipe(&lineServer{handle: func(_ context.Context, s string) string { return s[:1] }},
 			func(cfg *stream.ServerConfig) { cfg.MaxFrame = 1 << 20 })
 		go func() {
-			io.WriteString(conn, "1 call ") //nolint:errcheck // the reply shows it
+			io.WriteString(conn, "1 call ") // the reply shows it
 			for range 20 {
 				time.Sleep(20 * time.Second)
-				io.WriteString(conn, strings.Repeat("x", 20_000)) //nolint:errcheck // the reply shows it
+				io.WriteString(conn, strings.Repeat("x", 20_000)) // the reply shows it
 			}
-			io.WriteString(conn, "\n") //nolint:errcheck // the reply shows it
+			io.WriteString(conn, "\n") // the reply shows it
 		}()
 		wantLine(t, bufio.NewReader(conn), "1 reply x")
 		conn.Close()
@@ -356,7 +356,7 @@ func TestTLS(t *testing.T) {
 	web.Close()
 
 	var ls lineServer
-	ls.handle = func(ctx context.Context, s string) string { return s }
+	ls.handle = echo
 	_, plain, addr := serve(t, &ls, func(cfg *stream.ServerConfig) {
 		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 		cfg.Logger = slog.New(slog.DiscardHandler)

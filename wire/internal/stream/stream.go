@@ -39,15 +39,12 @@ func MaxFrame(message int, limits everywire.Limits) int {
 	return message + 2*limits.MaxMetadata + envelope
 }
 
-// The timeouts that a zero value in a configuration means.
-const (
-	DefaultWriteTimeout = 30 * time.Second
-	DefaultReadTimeout  = 30 * time.Second
-)
+// DefaultTimeout is what a zero timeout in a configuration means.
+const DefaultTimeout = 30 * time.Second
 
-func orDefault(d, def time.Duration) time.Duration {
+func timeout(d time.Duration) time.Duration {
 	if d == 0 {
-		return def
+		return DefaultTimeout
 	}
 	return d
 }
