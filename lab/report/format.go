@@ -76,7 +76,7 @@ func percentile(a *stats.Arm, p float64) string {
 	return latency(ns)
 }
 
-// amount writes bytes or packets per call: exactly while it is small, then with
+// amount writes bytes per call: exactly while it is small, then with
 // k or M for thousands and millions.
 func amount(v float64) string {
 	return known(v, func(v float64) string {
@@ -97,10 +97,23 @@ func amount(v float64) string {
 }
 
 func pair(out, in float64) string {
-	if math.IsNaN(out) || math.IsNaN(in) {
+	return share(amount(out), amount(in))
+}
+
+// packets writes packets per call, out/in.
+func packets(a *stats.Arm) string {
+	one := func(v float64) string {
+		return known(v, func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) })
+	}
+	return share(one(a.PerCall.PacketsOut), one(a.PerCall.PacketsIn))
+}
+
+// share writes what the two ends or directions have, if both are known.
+func share(a, b string) string {
+	if a == none || b == none {
 		return none
 	}
-	return amount(out) + "/" + amount(in)
+	return a + "/" + b
 }
 
 // ratioNumber writes a ratio for a table, with two decimals where these tell

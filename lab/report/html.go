@@ -110,7 +110,7 @@ func (v *view) pageRows(l *stats.Load) []pageRow {
 			{"p90", percentile(a, 90)},
 			{"p99", percentile(a, 99)},
 			{"payload bytes out/in", pair(a.PerCall.PayloadOut, a.PerCall.PayloadIn)},
-			{"packets out/in", pair(a.PerCall.PacketsOut, a.PerCall.PacketsIn)},
+			{"packets out/in", packets(a)},
 			{"CPU µs server/client", share(micros(a.ServerCPU), micros(a.ClientCPU))},
 			{"cores busy server/client", share(known(a.ServerCores, twoDigits), known(a.ClientCores, twoDigits))},
 			{"blocks", trials},
@@ -133,13 +133,6 @@ func armNote(a *stats.Arm) string {
 }
 
 func twoDigits(v float64) string { return fmt.Sprintf("%.2f", math.Round(v*100)/100) }
-
-func share(server, client string) string {
-	if server == none || client == none {
-		return none
-	}
-	return server + "/" + client
-}
 
 func (v *view) machineFacts() []fact {
 	h := &v.run.Header

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -120,17 +121,23 @@ func (t *text) load(l *stats.Load) {
 	}
 }
 
-// arranged puts the wires first, then the references, then the floor, each in
-// the plan's order.
+// arranged puts the baseline and its second run first, then the other wires,
+// the references and the floor, each in the plan's order.
 func arranged(l *stats.Load) []*stats.Arm {
-	var out []*stats.Arm
-	for _, kind := range []plan.Kind{plan.Wire, plan.Reference, plan.Ping} {
-		for i := range l.Arms {
-			if l.Arms[i].Kind == kind {
-				out = append(out, &l.Arms[i])
-			}
-		}
+	out := make([]*stats.Arm, len(l.Arms))
+	for i := range l.Arms {
+		out[i] = &l.Arms[i]
 	}
+	place := func(a *stats.Arm) int {
+		switch {
+		case a.Baseline:
+			return 0
+		case a.Again:
+			return 1
+		}
+		return 2 + slices.Index([]plan.Kind{plan.Wire, plan.Reference, plan.Ping}, a.Kind)
+	}
+	slices.SortStableFunc(out, func(a, b *stats.Arm) int { return place(a) - place(b) })
 	return out
 }
 
@@ -138,7 +145,7 @@ func (t *text) cells(a *stats.Arm) []string {
 	ratio, mark := ratioText(a)
 	return []string{
 		a.Name, rate(a.Rate), ratio, mark, percentile(a, 50), percentile(a, 99),
-		pair(a.PerCall.PayloadOut, a.PerCall.PayloadIn), pair(a.PerCall.PacketsOut, a.PerCall.PacketsIn),
+		pair(a.PerCall.PayloadOut, a.PerCall.PayloadIn), packets(a),
 		micros(a.ServerCPU), thousands(a.ErrorCount),
 	}
 }
