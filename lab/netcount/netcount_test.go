@@ -3,6 +3,7 @@ package netcount
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"runtime"
@@ -72,7 +73,7 @@ func TestKnownExchange(t *testing.T) {
 				if _, err := nc.Write(buf); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := io.ReadFull(nc, buf[:]); err != nil {
+				if _, err := io.ReadFull(nc, buf); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -189,7 +190,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 func TestFailedDialIsNotCounted(t *testing.T) {
 	var c Counter
 	_, err := c.Wrap(func(context.Context, string) (net.Conn, error) { return nil, io.ErrClosedPipe })(t.Context(), "")
-	if err != io.ErrClosedPipe || c.Snapshot().Conns != 0 {
+	if !errors.Is(err, io.ErrClosedPipe) || c.Snapshot().Conns != 0 {
 		t.Errorf("err %v, %+v", err, c.Snapshot())
 	}
 }

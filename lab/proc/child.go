@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -174,7 +175,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 			w.buf = append(w.buf, rest...)
 			break
 		}
-		line := append(w.buf, rest[:i]...)
+		line := slices.Concat(w.buf, rest[:i])
 		w.buf, rest = nil, rest[i+1:]
 		select {
 		case w.lines <- line:

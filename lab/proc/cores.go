@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ func FormatCores(cores []int) string {
 			j++
 		}
 		if i == j {
-			parts = append(parts, fmt.Sprint(cores[i]))
+			parts = append(parts, strconv.Itoa(cores[i]))
 		} else {
 			parts = append(parts, fmt.Sprintf("%d-%d", cores[i], cores[j]))
 		}

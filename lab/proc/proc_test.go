@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+func say(s string) { _, _ = os.Stdout.WriteString(s) }
+
 type pair struct{ A, B int }
 
 var children = map[string]func(){
@@ -41,7 +43,7 @@ var children = map[string]func(){
 			"fail":  Handle(func(context.Context, any) (any, error) { return nil, errors.New("as asked") }),
 			"mute":  Handle(func(context.Context, any) (any, error) { return nil, errors.New("") }),
 			"panic": Handle(func(context.Context, any) (any, error) { panic("on purpose") }),
-			"exit":  Handle(func(context.Context, any) (any, error) { os.Exit(7); return nil, nil }),
+			"exit":  Handle(func(context.Context, any) (any, error) { os.Exit(7); panic("not reached") }),
 			"wait": Handle(func(ctx context.Context, _ any) (any, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -66,10 +68,10 @@ var children = map[string]func(){
 			os.Exit(1)
 		}
 	},
-	"child-garbage":  func() { fmt.Println("hello"); _, _ = io.Copy(io.Discard, os.Stdin) },
-	"child-chatty":   func() { fmt.Print("one\ntwo\nthree\n"); _, _ = io.Copy(io.Discard, os.Stdin) },
-	"child-wrong-n":  func() { fmt.Println(`{"n":99,"ok":1}`); _, _ = io.Copy(io.Discard, os.Stdin) },
-	"child-not-int":  func() { fmt.Println(`{"n":1,"ok":"x"}`); _, _ = io.Copy(io.Discard, os.Stdin) },
+	"child-garbage":  func() { say("hello\n"); _, _ = io.Copy(io.Discard, os.Stdin) },
+	"child-chatty":   func() { say("one\ntwo\nthree\n"); _, _ = io.Copy(io.Discard, os.Stdin) },
+	"child-wrong-n":  func() { say(`{"n":99,"ok":1}` + "\n"); _, _ = io.Copy(io.Discard, os.Stdin) },
+	"child-not-int":  func() { say(`{"n":1,"ok":"x"}` + "\n"); _, _ = io.Copy(io.Discard, os.Stdin) },
 	"child-exits":    func() {},
 	"child-complain": func() { fmt.Fprintln(os.Stderr, "first\nno such thing"); os.Exit(3) },
 	"child-deaf":     func() { time.Sleep(time.Hour) },

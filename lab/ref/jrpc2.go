@@ -19,13 +19,11 @@ import (
 
 type jrpc2Server struct {
 	methods handler.Map
-	ctx     context.Context
-	cancel  context.CancelFunc
+	stopped chan struct{}
 }
 
 func newJRPC2Server(o Options) server {
-	s := &jrpc2Server{}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &jrpc2Server{stopped: make(chan struct{})}
 	if o.Service == "arith" {
 		s.methods = handler.Map{"sum": handler.New(jrpc2Sum)}
 	} else {
@@ -47,7 +45,16 @@ func jrpc2Sum(_ context.Context, numbers []int64) (int64, error) {
 func jrpc2Echo(_ context.Context, params [1]any) (any, error) { return params[0], nil }
 
 func (s *jrpc2Server) serve(lis net.Listener) error {
-	err := jserver.Loop(s.ctx, jserver.NetAccepter(lis, channel.Line), jserver.Static(s.methods), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-s.stopped:
+		case <-ctx.Done():
+		}
+	}()
+	err := jserver.Loop(ctx, jserver.NetAccepter(lis, channel.Line), jserver.Static(s.methods), nil)
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
@@ -55,7 +62,7 @@ func (s *jrpc2Server) serve(lis net.Listener) error {
 }
 
 func (s *jrpc2Server) stop(context.Context) error {
-	s.cancel()
+	close(s.stopped)
 	return nil
 }
 

@@ -199,7 +199,7 @@ func (c *httpConn) post(ctx context.Context, path string, in, out any) error {
 	if err != nil {
 		return failed(ctx, err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // it was read to its end or is given up
 	limited := http.MaxBytesReader(nil, resp.Body, c.max)
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(limited, 1000)) // as much as there is

@@ -176,7 +176,7 @@ func (c *pingConn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	var errs []error
+	errs := make([]error, 0, len(c.idle))
 	for _, s := range c.idle {
 		errs = append(errs, s.Close())
 	}

@@ -102,13 +102,14 @@ func find(name string, o Options) (implementation, error) {
 }
 
 // Serve serves on a free port of the loopback interface and returns its
-// host:port. The caller must call stop, which ends open connections too.
-func Serve(name string, o Options) (addr string, stop func(context.Context) error, err error) {
+// host:port. ctx is of the start only. The caller must call stop, which ends
+// open connections too.
+func Serve(ctx context.Context, name string, o Options) (addr string, stop func(context.Context) error, err error) {
 	impl, err := find(name, o)
 	if err != nil {
 		return "", nil, err
 	}
-	lis, err := net.Listen("tcp4", "127.0.0.1:0")
+	lis, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}

@@ -34,7 +34,7 @@ func (r *runner) start(ctx context.Context, arm plan.Arm) (_ *ends, err error) {
 	if e.generator, err = proc.Start(ctx, r.config.Exe, r.config.GeneratorArgs, r.clientCores); err != nil {
 		return nil, fmt.Errorf("the generator did not start: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %v", startTimeout))
+	ctx, cancel := bounded(ctx, startTimeout)
 	defer cancel()
 	var s served
 	if err := e.server.Call(ctx, opServe, serveArg{Arm: arm, Plan: *r.plan}, &s); err != nil {
@@ -52,15 +52,12 @@ func (r *runner) start(ctx context.Context, arm plan.Arm) (_ *ends, err error) {
 func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	// Every call returns within twice the drain after its load has ended.
 	limit := max(e.plan.Warmup, e.plan.Measure) + 2*drain + startTimeout
-	bounded := func() (context.Context, context.CancelFunc) {
-		return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
-	}
-	openCtx, cancel := bounded()
+	openCtx, cancel := bounded(ctx, limit)
 	defer cancel()
 	if err := e.generate(openCtx, opOpen, openArg{Callers: t.Callers, Seed: seed}, &none{}); err != nil {
 		return err
 	}
-	measureCtx, cancel := bounded()
+	measureCtx, cancel := bounded(ctx, limit)
 	defer cancel()
 	cpuBefore, err := e.server.Usage(measureCtx)
 	if err != nil {
@@ -87,6 +84,10 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	t.Net = &m.Net
 	t.Void = voidBy(t, window)
 	return nil
+}
+
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 }
 
 // voidBy applies the rules that void a trial that was made. window is the time
@@ -123,7 +124,7 @@ func (e *ends) generate(ctx context.Context, op string, arg, result any) error {
 		return nil
 	}
 	if errors.Is(err, errServerEnded) {
-		_, err = e.server.Usage(context.Background()) // tells how it ended; it has
+		_, err = e.server.Usage(context.WithoutCancel(ctx)) // tells how it ended; it has
 		return fmt.Errorf("the server %w", err)
 	}
 	return fmt.Errorf("the generator: %s: %w", op, err)

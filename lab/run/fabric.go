@@ -20,7 +20,7 @@ type Fabric struct {
 
 func (f Fabric) serve(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
 	if name, ok := reference(arm); ok {
-		return ref.Serve(name, refOptions(p))
+		return ref.Serve(ctx, name, refOptions(p))
 	}
 	return f.Serve(ctx, arm, p)
 }

@@ -85,8 +85,10 @@ func Run(ctx context.Context, p *plan.Plan, c Config) (partial string, err error
 			if err := r.arm(ctx, block, p.Arms[i]); err != nil {
 				return "", err
 			}
-			if ctx.Err() != nil {
+			select {
+			case <-ctx.Done():
 				return fmt.Sprintf("stopped after %d of %d trials: %v", r.progress.Done, r.progress.Total, context.Cause(ctx)), nil
+			default:
 			}
 		}
 	}

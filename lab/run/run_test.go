@@ -65,19 +65,19 @@ func child(name string) error {
 
 // testFabric serves arms whose target says how they misbehave.
 var testFabric = Fabric{
-	Serve: func(_ context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
+	Serve: func(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
 		switch arm.Target {
 		case "refuses":
 			return "", nil, errors.New("nothing to serve here")
 		case "prints":
-			fmt.Println("hello")
+			_, _ = os.Stdout.WriteString("hello\n")
 		case "panics":
 			panic("cannot serve")
 		}
 		if arm.Target == "dies" {
 			return dieWhenCalled()
 		}
-		return ref.Serve(ref.NetHTTP, refOptions(p))
+		return ref.Serve(ctx, ref.NetHTTP, refOptions(p))
 	},
 	Dial: func(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {
 		if arm.Target == "no-dial" {
