@@ -111,7 +111,7 @@ func (h byHand) run(b *testing.B, in *sumRequest) {
 		if err == nil {
 			err = h.unmarshal(reply, &out)
 		}
-		if err != nil || res.StatusCode != 200 || out.Sum != 41 {
+		if err != nil || res.StatusCode != http.StatusOK || out.Sum != 41 {
 			b.Fatal(res.StatusCode, string(reply), err)
 		}
 	}

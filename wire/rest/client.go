@@ -143,7 +143,7 @@ func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
 	if *buf, err = c.codec.Append(*buf, args); err != nil {
 		return nil, status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
 	}
-	path, query := "", ""
+	var path, query string
 	// The transport may read a body even after it has returned the response,
 	// so the body is not in the pooled buffer.
 	if e := x.route.endpoint; e == nil {

@@ -296,13 +296,13 @@ func TestWaitForReady(t *testing.T) {
 	reg := itemRegistry()
 	addr := serve(t, serverConfig(reg))
 	cfg := clientConfig(addr)
-	real := cfg.DialAddr
+	open := cfg.DialAddr
 	var tries atomic.Int32
 	cfg.DialAddr = func(ctx context.Context, addr string) (net.Conn, error) {
 		if tries.Add(1) < 4 {
 			return nil, errors.New("not yet")
 		}
-		return real(ctx, addr)
+		return open(ctx, addr)
 	}
 	conn := dial(t, cfg)
 	if _, err := everywire.Call[item](t.Context(), conn, "test.Items/Plain", &item{}, grpc.WaitForReady(true)); err != nil {
@@ -313,11 +313,11 @@ func TestWaitForReady(t *testing.T) {
 func TestReconnect(t *testing.T) {
 	for _, reconnect := range []bool{false, true} {
 		cfg := clientConfig(serve(t, serverConfig(itemRegistry())))
-		real := cfg.DialAddr
+		open := cfg.DialAddr
 		var dials int32
 		cfg.DialAddr = func(ctx context.Context, addr string) (net.Conn, error) {
 			atomic.AddInt32(&dials, 1)
-			return real(ctx, addr)
+			return open(ctx, addr)
 		}
 		want := int32(1)
 		if reconnect {

@@ -46,12 +46,12 @@ func acceptsJSON(h http.Header) bool {
 	if len(lines) == 0 {
 		return true
 	}
-	best, ok, any := 0, false, false
+	best, ok, given := 0, false, false
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
 			rng, params, _ := strings.Cut(item, ";")
 			rng = strings.TrimSpace(rng)
-			any = any || rng != ""
+			given = given || rng != ""
 			specific := 0
 			switch {
 			case strings.EqualFold(rng, jsonType):
@@ -68,7 +68,7 @@ func acceptsJSON(h http.Header) bool {
 			}
 		}
 	}
-	return ok || !any
+	return ok || !given
 }
 
 // refused reports whether the parameters say q=0.

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -65,7 +66,7 @@ func (s *server) Serve(lis net.Listener) error {
 	if s.tls != nil {
 		lis = tls.NewListener(lis, s.tls)
 	}
-	if err := s.http.Serve(lis); err != http.ErrServerClosed { //nolint:errorlint // returned as it is
+	if err := s.http.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -200,7 +200,7 @@ func TestPageHasTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got, want []string
+	var got []string
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 6 {
@@ -213,6 +213,7 @@ func TestPageHasTheTable(t *testing.T) {
 			got = append(got, strings.Join(cells[1:5], " "))
 		}
 	}
+	want := make([]string, 0, len(table))
 	for _, r := range table {
 		rpc := strconv.Itoa(r.jsonrpc)
 		if r.code == codes.OK {

@@ -22,8 +22,12 @@ const typePrefix = "type.googleapis.com/"
 
 // Details returns the details of s, nil if it has none.
 func Details(s *status.Status) []Detail {
-	var ds []Detail
-	for _, a := range s.Proto().GetDetails() {
+	anys := s.Proto().GetDetails()
+	if len(anys) == 0 {
+		return nil
+	}
+	ds := make([]Detail, 0, len(anys))
+	for _, a := range anys {
 		ds = append(ds, Detail{Type: string(a.MessageName()), Value: a.GetValue()})
 	}
 	return ds

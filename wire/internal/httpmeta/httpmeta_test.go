@@ -146,7 +146,7 @@ func TestFormatTimeout(t *testing.T) {
 	} {
 		got := FormatTimeout(c.d)
 		if c.d == math.MaxInt64 {
-			if n, err := ParseTimeout(got); err != nil || n < math.MaxInt64-time.Duration(time.Minute) {
+			if n, err := ParseTimeout(got); err != nil || n < math.MaxInt64-time.Minute {
 				t.Errorf("FormatTimeout(longest) = %q, which reads %v, %v", got, n, err)
 			}
 			continue
