@@ -1,0 +1,75 @@
+package rest
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipeListener accepts one connection.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error { close(l.closed); return nil }
+
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// A client that sends a body's beginning and then nothing is let go.
+func TestSlowBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := NewServer(serverConfig(itemRegistry()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, server := net.Pipe()
+		lis := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+		lis.conns <- server
+		served := make(chan error, 1)
+		go func() { served <- srv.Serve(lis) }()
+
+		start := time.Now()
+		head := "POST /test.Items/Plain HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
+		if _, err := io.WriteString(client, head); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := checkProblem(t, response{res.StatusCode, res.Header, string(body), res.Close})
+		if res.StatusCode != 408 || p.Code != "DEADLINE_EXCEEDED" || !res.Close {
+			t.Errorf("%d %s", res.StatusCode, body)
+		}
+		if d := time.Since(start); d != bodyTimeout {
+			t.Errorf("answered after %v", d)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := srv.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
