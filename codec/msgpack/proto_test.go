@@ -292,6 +292,59 @@ func TestWellKnownRoundTrip(t *testing.T) {
 	}
 }
 
+// Well-known types as dynamic messages, as a proxy without generated code has
+// them, are written like the generated ones.
+func TestWellKnownDynamic(t *testing.T) {
+	for _, known := range []proto.Message{
+		timestamppb.New(time.Unix(1, 5)), &durationpb.Duration{Seconds: -1}, &fieldmaskpb.FieldMask{Paths: []string{"a_b"}},
+		&structpb.Struct{Fields: map[string]*structpb.Value{"a": structpb.NewNumberValue(1)}},
+		&structpb.ListValue{Values: []*structpb.Value{structpb.NewBoolValue(true)}}, structpb.NewStringValue("s"), wrapperspb.Int64(5),
+	} {
+		want, err := Codec{}.Append(nil, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dyn := dynamicpb.NewMessage(known.ProtoReflect().Descriptor())
+		if err := (Codec{}).Decode(want, dyn); err != nil {
+			t.Errorf("%T: %v", known, err)
+		}
+		if diff := cmp.Diff(known, dyn, protocmp.Transform()); diff != "" {
+			t.Errorf("%T:\n%s", known, diff)
+		}
+		if got, err := (Codec{}).Append(nil, dyn); err != nil || string(got) != string(want) {
+			t.Errorf("%T: %x, %v, want %x", known, got, err, want)
+		}
+	}
+}
+
+func TestWellKnownErrors(t *testing.T) {
+	for _, m := range []proto.Message{
+		&timestamppb.Timestamp{Seconds: 253402300800}, &timestamppb.Timestamp{Nanos: -1}, &durationpb.Duration{Seconds: 1, Nanos: -1},
+		&durationpb.Duration{Seconds: 315576000001}, &fieldmaskpb.FieldMask{Paths: []string{"aB"}}, &fieldmaskpb.FieldMask{Paths: []string{"a__b"}},
+		&fieldmaskpb.FieldMask{Paths: []string{"a b"}}, structpb.NewStringValue("\xff"), &structpb.ListValue{Values: []*structpb.Value{nil}},
+		wrapperspb.String("\xff"),
+	} {
+		if got, err := (Codec{}).Append(nil, m); err == nil {
+			t.Errorf("%v is written as %x", m, got)
+		}
+	}
+	tests := []struct {
+		msg  proto.Message
+		data string
+	}{
+		{new(timestamppb.Timestamp), "\x05"}, {new(timestamppb.Timestamp), "\xc0"}, {new(durationpb.Duration), "\xa2s1"},
+		{new(durationpb.Duration), "\xad315576000001s"}, {new(fieldmaskpb.FieldMask), "\xa3a_b"}, {new(fieldmaskpb.FieldMask), "\xa3a,,"},
+		{new(structpb.Struct), "\x90"}, {new(structpb.Struct), "\x82\xa1a\x01\xa1a\x01"}, {new(structpb.ListValue), "\x80"},
+		{new(structpb.Value), "\xd4\x05\x00"}, {new(wrapperspb.Int32Value), "\xce\xff\xff\xff\xff"}, {new(anypb.Any), "\xa1a"},
+		{new(anypb.Any), "\x81\xa5@type\xa0"},
+	}
+	for _, tt := range tests {
+		if err := (Codec{}).Decode([]byte(tt.data), tt.msg); err == nil || !strings.HasPrefix(err.Error(), "msgpack: byte ") {
+			t.Errorf("%T %q: got %v", tt.msg, tt.data, err)
+		}
+	}
+}
+
 // A required field that is missing is an error both ways, as in protobuf.
 func TestRequired(t *testing.T) {
 	if _, err := (Codec{}).Append(nil, &descriptorpb.UninterpretedOption_NamePart{}); err == nil || !strings.Contains(err.Error(), "required") {
