@@ -119,13 +119,13 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 }
 
 func listenError(target string, err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return targetError(target, "the address is in use: choose another port, or stop what listens there")
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: the address is in use: choose another port, or stop what listens there", target)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: not allowed to listen there: choose a port of 1024 or more, or a folder that is yours", target)
 	}
-	if errors.Is(err, syscall.EACCES) {
-		return targetError(target, "not allowed to listen there: choose a port of 1024 or more, or a folder that is yours")
-	}
-	return targetError(target, "cannot listen: %v", err)
+	return fmt.Errorf("%s: cannot listen: %w", target, err)
 }
 
 // Targets returns what is served, with the addresses that were bound: a target

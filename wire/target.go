@@ -53,7 +53,7 @@ func Wires() []string {
 	return names
 }
 
-// ParseTarget reads a target. Its errors say what is wrong and what is known.
+// ParseTarget reads a target. Its errors are of type [*TargetError].
 func ParseTarget(s string) (Target, error) {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
@@ -209,6 +209,17 @@ func (t Target) At(addrs ...string) Target {
 
 func (t *Target) shape() shape { return shape{t.Wire, t.Transport} }
 
+// A TargetError says what is wrong with a target. It is the caller's mistake:
+// nothing was tried on the network.
+type TargetError struct {
+	// Target is the target as it was given.
+	Target string
+	// Reason says what is wrong and, where that helps, what is known.
+	Reason string
+}
+
+func (e *TargetError) Error() string { return fmt.Sprintf("target %q: %s", e.Target, e.Reason) }
+
 func targetError(s, format string, args ...any) error {
-	return fmt.Errorf("target %q: %s", s, fmt.Sprintf(format, args...))
+	return &TargetError{Target: s, Reason: fmt.Sprintf(format, args...)}
 }

@@ -64,7 +64,7 @@ func armOf(name string) (plan.Arm, error) {
 	}
 	shape, err := wire.ParseShape(name)
 	if err != nil {
-		return plan.Arm{}, usagef("%w; the references are %s", err, strings.Join(ref.Names(), ", "))
+		return plan.Arm{}, fmt.Errorf("%w; the references are %s", err, strings.Join(ref.Names(), ", "))
 	}
 	if shape.TLS || shape.Transport == "unix" {
 		return plan.Arm{}, usagef("%s: compare measures cleartext TCP on loopback for now", name)

@@ -35,7 +35,7 @@ func (*callCmd) Help() string {
   everywire call rest://localhost:8080 arith.Arith/Sum '{"numbers":[20,21]}'
   everywire call grpc://localhost:9090 io.grpc.KeyValueService/Retrieve '{"key":"a2V5"}'
   everywire call 'jsonrpc+http://localhost:8081/rpc' echo.Echo/Echo '[1,2,3]' -v
-  cat order.json | everywire call 'msgpackrpc+tcp://localhost:7071?meta=on' echo.Echo/Echo - -H x-user:me
+  everywire call 'msgpackrpc+tcp://localhost:7071?meta=on' echo.Echo/Echo - -H k:v <order.json
 
 The reply is JSON on standard output. An error is one line on standard error: the status code, the message
 and its details; the exit status is then 1. The types of the built-in services are known; requests of other
@@ -44,9 +44,6 @@ services are sent as they are, which protobuf cannot do: use ?codec=json there.`
 
 // Run makes the call.
 func (c *callCmd) Run(a *app) error {
-	if _, err := wire.ParseTarget(c.Target); err != nil {
-		return usageError{err}
-	}
 	service, method, err := everywire.SplitMethod(c.Method)
 	if err != nil {
 		return usageError{err}

@@ -17,16 +17,17 @@ import (
 )
 
 type compareCmd struct {
-	Wires      []string `placeholder:"LIST" help:"What to measure: targets without an address, and references (default ${classic})."`
-	Baseline   string   `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
-	Callers    []int    `default:"1,32" placeholder:"LIST" help:"How many callers call at once, one load each (default ${default})."`
-	Blocks     int      `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different."`
-	Payload    string   `type:"path" placeholder:"FILE" help:"Send this JSON document through echo instead of small sums."`
-	MaxMessage byteSize `default:"4MiB" help:"The largest message (default ${default})."`
-	Quick      bool     `help:"About 20 seconds: figures, and no claim."`
-	Out        string   `default:"everywire-report" type:"path" placeholder:"DIR" help:"Where the record and the report go (default ${default})."`
-	JSON       bool     `help:"Print the summary as JSON instead of the table."`
-	Seed       uint64   `placeholder:"N" help:"Makes the order of arms and the numbers that are summed (default: from the clock)."`
+	Wires      []string      `placeholder:"LIST" help:"What to measure: targets without an address, and references (default ${classic})."`
+	Baseline   string        `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
+	Callers    []int         `default:"1,32" placeholder:"LIST" help:"How many callers call at once, one load each (default ${default})."`
+	Blocks     int           `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different."`
+	Payload    string        `type:"path" placeholder:"FILE" help:"Send this JSON document through echo instead of small sums."`
+	MaxMessage byteSize      `default:"4MiB" help:"The largest message (default ${default})."`
+	Quick      bool          `help:"About 20 seconds: figures, and no claim."`
+	Out        string        `default:"everywire-report" type:"path" placeholder:"DIR" help:"Where the record and the report go (default ${default})."`
+	JSON       bool          `help:"Print the summary as JSON instead of the table."`
+	Measure    time.Duration `placeholder:"370ms" help:"How long each load of a trial is measured."`
+	Seed       uint64        `placeholder:"N" help:"Makes the order of arms and the numbers that are summed (default: from the clock)."`
 }
 
 // Help is the long help with examples.
@@ -113,6 +114,9 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 	if p.Blocks == 0 {
 		p.Blocks = defaultBlocks
 	}
+	if c.Measure != 0 {
+		p.Measure = c.Measure
+	}
 	if p.Seed == 0 {
 		p.Seed = uint64(time.Now().UnixNano())
 	}
@@ -131,7 +135,7 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 		if payload, err = (json.Codec{}).Append(nil, doc); err != nil {
 			return nil, nil, err
 		}
-		if len(payload) > largePayload && !c.Quick {
+		if len(payload) > largePayload && !c.Quick && c.Measure == 0 {
 			p.Measure = largePayloadMeasure
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/everywire/everywire/wire"
 )
 
 // The exit statuses.
@@ -91,12 +93,13 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	}
 	err = parsed.Run(a)
 	var usage usageError
+	var target *wire.TargetError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &target):
 		fmt.Fprintln(stderr, "everywire:", oneLine(err))
 		return exitUsage
 	default:

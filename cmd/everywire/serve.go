@@ -43,11 +43,6 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	for _, target := range c.On {
-		if _, err := wire.ParseTarget(target); err != nil {
-			return usageError{err}
-		}
-	}
 	server, err := wire.Serve(a.ctx, reg, c.On,
 		wire.WithLogger(logger), wire.WithDrainTimeout(c.Drain),
 		wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxMessage)}))

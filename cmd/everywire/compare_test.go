@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	stdjson "encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/everywire/everywire/lab/record"
+)
+
+func TestCompare(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	out, errs, status := command(t, "", "compare", "--wires", "rest,rest?reconnect,jsonrpc+tcp,grpc-go,ping", "--callers", "3,1",
+		"--blocks", "2", "--measure", "20ms", "--out", dir)
+	if status != exitOK {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	checkWidth(t, "compare", out)
+	for _, want := range []string{"rest (again)", "ping", "1 caller", "3 callers", "Nothing is claimed", "Verdict", filepath.Join(dir, "report.html")} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	html, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !bytes.Contains(html, []byte("</html>")) {
+		t.Errorf("the page: %v, %d bytes", err, len(html))
+	}
+	run := readRecord(t, dir)
+	if len(run.Trials) != 2*6*2 || run.End == nil || run.End.Partial != "" {
+		t.Errorf("the record has %d trials and the end %+v", len(run.Trials), run.End)
+	}
+	for _, trial := range run.Trials {
+		if trial.Void == "" && (trial.Calls == 0 || len(trial.Errors) > 0 || trial.Net.PayloadOut == 0) {
+			t.Errorf("a trial of %s without calls, or with errors: %+v", trial.Arm, trial)
+		}
+	}
+
+	again, _, status := command(t, "", "report", filepath.Join(dir, "run.jsonl"))
+	if status != exitOK || !strings.HasPrefix(out, again) {
+		t.Errorf("the report made again differs, status %d:\n%s", status, again)
+	}
+	for _, as := range []string{"json", "csv", "html"} {
+		if text, errs, status := command(t, "", "report", filepath.Join(dir, "run.jsonl"), "--as", as); status != exitOK || text == "" {
+			t.Errorf("as %s: status %d, %s", as, status, errs)
+		}
+	}
+}
+
+func TestCompareJSONAndPayload(t *testing.T) {
+	dir := t.TempDir()
+	payload := filepath.Join(dir, "order.json")
+	// 2^53 + 1: protobuf's Value holds doubles only, so gRPC cannot carry it.
+	if err := os.WriteFile(payload, []byte(`{"id": 9007199254740993, "lines": [{"n": 1.0}, {"n": 2e3}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, status := command(t, "", "compare", "--wires", "rest,grpc,grpc?codec=json,msgpackrpc+tcp,jsonrpc+http", "--callers", "1",
+		"--blocks", "1", "--measure", "20ms", "--out", dir, "--json", "--payload", payload)
+	if status != exitOK {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	if !stdjson.Valid([]byte(out)) {
+		t.Errorf("not JSON: %s", out)
+	}
+	if !strings.Contains(errs, "grpc cannot carry the payload and is left out") {
+		t.Errorf("nothing says that grpc is left out: %s", errs)
+	}
+	run := readRecord(t, dir)
+	if len(run.Trials) != 5 || len(run.Header.Plan.Excluded) != 1 {
+		t.Errorf("%d trials, excluded %v", len(run.Trials), run.Header.Plan.Excluded)
+	}
+	for _, trial := range run.Trials {
+		if trial.Calls == 0 || len(trial.Errors) > 0 {
+			t.Errorf("%s: %d calls, errors %v, %s", trial.Arm, trial.Calls, trial.Errors, trial.FirstError)
+		}
+	}
+}
+
+// Interrupted in the middle, compare reports what it has, says so, and leaves
+// no process behind.
+func TestCompareInterrupted(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, errs bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		done <- execute(ctx, []string{
+			"compare", "--wires", "rest,jsonrpc+tcp", "--callers", "1", "--blocks", "1000", "--measure", "20ms", "--out", dir,
+		}, strings.NewReader(""), &out, &errs)
+	}()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if info, err := os.Stat(filepath.Join(dir, "run.jsonl")); err == nil && info.Size() > 8<<10 {
+			break
+		}
+	}
+	cancel()
+	if status := <-done; status != exitInterrupted {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+	if !strings.Contains(strings.ToLower(out.String()), "partial") {
+		t.Errorf("the output does not say that it is partial:\n%s", out.String())
+	}
+	run := readRecord(t, dir)
+	if run.End == nil || run.End.Partial == "" || len(run.Trials) == 0 {
+		t.Errorf("%d trials, end %+v", len(run.Trials), run.End)
+	}
+	for _, children := range glob(t, "/proc/self/task/*/children") {
+		if text, err := os.ReadFile(children); err == nil && len(text) > 0 {
+			t.Errorf("children are left: %s", text)
+		}
+	}
+}
+
+func readRecord(t *testing.T, dir string) *record.Run {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "run.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	run, err := record.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestMain lets the test's own program be the child processes of compare.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "lab-") {
+		os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// command runs everywire in this process.
+func command(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = execute(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+// A mistake in the command's words is one line on standard error, says what to
+// do, and ends with status 2.
+func TestUsageErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := dir + "/" + name
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	bad := write("bad.json", "{\n \"a\": [1, 2,\n  x]\n}")
+	latin := write("latin.json", "\"\xe9\"")
+	large := write("large.json", "\""+strings.Repeat("x", 5<<20)+"\"")
+	huge := write("huge.json", `{"id": 9007199254740993}`)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"nothing"}, "unexpected argument nothing"},
+		{[]string{"serve"}, "missing flags: --on=TARGET"},
+		{[]string{"serve", "kv"}, "missing flags: --on=TARGET"},
+		{[]string{"serve", "nope", "--on", "rest://:0"}, `no service "nope": the services are arith, echo, kv`},
+		{[]string{"serve", "kv", "kv", "--on", "rest://:0"}, `the service "kv" is given twice`},
+		{[]string{"serve", "kv", "--on", "soap://:80"}, "the wires are rest, jsonrpc, msgpackrpc, grpc"},
+		{[]string{"serve", "kv", "--on", "rest://:80?codec=json"}, `no option "codec": it has reconnect`},
+		{[]string{"serve", "kv", "--on", "rest+tls://127.0.0.1:0"}, "give the options cert and key"},
+		{[]string{"serve", "kv", "--on", "rest:8080"}, "has no scheme"},
+		{[]string{"serve", "kv", "--on", "grpc://:0?codec=json"}, "is for the client, not the server"},
+		{[]string{"serve", "kv", "--on", "rest://:0", "--max-message", "lots"}, "is not a size: write it as 8MiB"},
+		{[]string{"call", "grpc://localhost", "a.B/C"}, "has no port"},
+		{[]string{"call", "grpc://localhost:1?codec=xml", "arith.Arith/Sum"}, "it is one of protobuf, json, msgpack"},
+		{[]string{"call", "grpc://localhost:1", "Sum"}, "not of the form package.Service/Method"},
+		{[]string{"call", "grpc://localhost:1", "no.Such/Method", "{}"}, "use ?codec=json"},
+		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", `{"numbers":["x"]}`}, "numbers[0]"},
+		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", `{"numbers":`}, "line 1"},
+		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", "novalue"}, "is not KEY:VALUE"},
+		{[]string{"compare", "--wires", "rest,soap"}, `no wire "soap"`},
+		{[]string{"compare", "--wires", "grpc?codec=xml"}, "it is one of protobuf, json, msgpack"},
+		{[]string{"compare", "--wires", "rest+tls"}, "cleartext TCP"},
+		{[]string{"compare", "--wires", "ping"}, "nothing to compare"},
+		{[]string{"compare", "--baseline", "nope"}, `the baseline "nope" is not among the arms`},
+		{[]string{"compare", "--callers", "0"}, "must be at least 1"},
+		{[]string{"compare", "--callers", "many"}, "--callers"},
+		{[]string{"compare", "--blocks=-1"}, "at least 1 is needed"},
+		{[]string{"compare", "--measure=-1s"}, "the measured time is -1s"},
+		{[]string{"compare", "--payload", bad}, "line 3 column 3"},
+		{[]string{"compare", "--payload", latin}, "UTF-8"},
+		{[]string{"compare", "--payload", dir + "/none.json"}, "no such file"},
+		{[]string{"compare", "--payload", large}, "5 MiB, over the limit of 4 MiB for one message: raise it by --max-message 6MiB"},
+		{[]string{"compare", "--payload", huge, "--wires", "grpc"}, "the baseline grpc cannot carry the payload"},
+		{[]string{"report"}, "<file>"},
+		{[]string{"report", bad, "--as", "pdf"}, "--as"},
+	} {
+		stdout, stderr, status := command(t, "", c.args...)
+		name := strings.Join(c.args, " ")
+		if status != exitUsage {
+			t.Errorf("everywire %s: exit status %d, want %d", name, status, exitUsage)
+		}
+		if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("everywire %s: printed %q and %q, want one line on standard error with %q", name, stdout, stderr, c.want)
+		}
+	}
+}
+
+// A port in use is told as such, with status 1.
+func TestPortInUse(t *testing.T) {
+	taken := serve(t, "arith", "--on", "grpc://127.0.0.1:0")[0]
+	stdout, stderr, status := command(t, "", "serve", "kv", "--on", "rest://"+taken.Addrs[0])
+	if status != exitFailure || stdout != "" || !strings.Contains(stderr, "the address is in use: choose another port") {
+		t.Errorf("status %d, printed %q and %q", status, stdout, stderr)
+	}
+}
+
+// What fails for another reason is one line too, with status 1.
+func TestFailures(t *testing.T) {
+	dir := t.TempDir()
+	garbage := dir + "/garbage.jsonl"
+	if err := os.WriteFile(garbage, []byte("{\"type\":\"header\",\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"report", dir + "/none.jsonl"}, "no such file"},
+		{[]string{"report", garbage}, "line 1"},
+		{[]string{"serve", "kv", "--on", "jsonrpc+unix://" + dir + "/no/such/folder/s"}, "cannot listen"},
+		{[]string{"call", "jsonrpc+unix://" + dir + "/nobody", "arith.Arith/Sum"}, "Unavailable"},
+		{[]string{"compare", "--wires", "rest", "--out", garbage + "/x"}, "cannot write the report"},
+	} {
+		stdout, stderr, status := command(t, "", c.args...)
+		name := strings.Join(c.args, " ")
+		if status != exitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("everywire %s: status %d, printed %q and %q, want status 1 and one line with %q", name, status, stdout, stderr, c.want)
+		}
+	}
+}
+
+// Every command has help with examples that fits a terminal.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"compare", "--help"}, {"serve", "--help"}, {"call", "--help"}, {"report", "--help"}, {"targets", "--help"}} {
+		stdout, stderr, status := command(t, "", args...)
+		if status != exitOK || stderr != "" {
+			t.Errorf("%q: status %d, %q on standard error", args, status, stderr)
+		}
+		if len(args) == 2 && args[0] != "targets" && !strings.Contains(stdout, "Examples:") {
+			t.Errorf("%q: no examples", args)
+		}
+		if strings.Contains(stdout, "lab-server") {
+			t.Errorf("%q: shows what users do not need", args)
+		}
+		checkWidth(t, strings.Join(args, " "), stdout)
+	}
+	stdout, _, status := command(t, "", "targets")
+	if status != exitOK || !strings.Contains(stdout, "reconnect") {
+		t.Errorf("targets: status %d, %s", status, stdout)
+	}
+	stdout, _, status = command(t, "", "version")
+	if status != exitOK || !strings.HasPrefix(stdout, "everywire ") {
+		t.Errorf("version: status %d, %s", status, stdout)
+	}
+}
+
+func checkWidth(t *testing.T, what, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+			t.Errorf("%s: a line of %d columns: %s", what, n, line)
+		}
+	}
+}
