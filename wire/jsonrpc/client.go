@@ -25,11 +25,14 @@ type clientForm struct {
 	err error
 }
 
-// formOf returns the form that a call is made in: nil without a description,
-// or if it declares no short name.
+// fullForm is that of calls by the full name.
+var fullForm = new(form)
+
+// formOf returns the form that a call is made in: [fullForm] without a
+// description, or if it declares no short name.
 func (e *encoder) formOf(m *everywire.Method) (*form, error) {
 	if m == nil || m.JSONRPC == nil || m.JSONRPC.Name == "" {
-		return nil, nil
+		return fullForm, nil
 	}
 	cached, ok := e.forms.Load(m)
 	if !ok {
@@ -52,7 +55,7 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	}
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	switch name := call.Path[1:]; {
-	case f != nil:
+	case f != fullForm:
 		dst = appendQuoted(dst, f.name)
 	case reserved(name):
 		dst = appendQuoted(dst, call.Path)
@@ -68,10 +71,9 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	if dst, err = codec.Append(dst, args); err != nil {
 		return nil, status.Errorf(codes.Internal, "request of %s: %v", call.Path[1:], err)
 	}
-	switch {
-	case wrap:
+	if wrap {
 		dst = append(dst, ']')
-	case f != nil:
+	} else {
 		dst = f.shorten(dst, start)
 	}
 	return dst, call.Sent(len(dst) - start)
@@ -97,12 +99,15 @@ func (e *encoder) readReply(r *response, call *rpc.Outgoing, reply any) error {
 	if err := call.CheckReceived(len(r.result)); err != nil {
 		return err
 	}
-	result := r.result
-	if f, err := e.formOf(call.Method); err != nil {
+	f, err := e.formOf(call.Method)
+	if err != nil {
 		return err
-	} else if f != nil && isObject(reply) {
-		result = f.reply(result, nil)
-	} else if string(result) == "null" && isObject(reply) {
+	}
+	result := r.result
+	switch {
+	case f.result.key != "":
+		result = f.reply(result)
+	case string(result) == "null" && isObject(reply):
 		result = emptyObject // how other servers say that there is nothing to say
 	}
 	if err := codec.Decode(result, reply); err != nil {

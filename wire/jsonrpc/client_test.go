@@ -27,7 +27,7 @@ func scripted(t *testing.T, options rpc.Options) (rpc.Conn, *rawConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lis.Close() //nolint:errcheck // one connection is all it is for
+	defer lis.Close() // one connection is all it is for
 	accepted := make(chan net.Conn, 1)
 	go func() {
 		conn, err := lis.Accept()

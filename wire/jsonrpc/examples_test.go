@@ -29,7 +29,7 @@ func readExamples(t *testing.T) []example {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // was only read
+	defer file.Close()
 	var all []example
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var e example
@@ -113,7 +113,7 @@ func post(t *testing.T, url, contentType, body string) (status int, reply string
 		t.Fatal(err)
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	defer res.Body.Close() //nolint:errcheck // was only read
+	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)

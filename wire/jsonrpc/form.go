@@ -161,8 +161,9 @@ func (f *form) message(params []byte, scratch *[]byte) ([]byte, error) {
 	default:
 		return nil, &paramsError{"named params are needed, that is an object; the method declares no order for an array"}
 	}
-	*scratch = append(b, '}')
-	return *scratch, nil
+	b = append(b, '}')
+	*scratch = b
+	return b, nil
 }
 
 // value is the message of a method whose request may be any value.
@@ -188,14 +189,11 @@ func (f *form) bare(dst []byte, start int) []byte {
 	return dst[:start+copy(dst[start:], v)]
 }
 
-// reply is the inverse of bare.
-func (f *form) reply(result, scratch []byte) []byte {
-	if f.result.key == "" {
-		return result
-	}
-	scratch = appendName(scratch, '{', f.result.key)
-	scratch = append(scratch, result...)
-	return append(scratch, '}')
+// reply is the inverse of bare, for a form that has a bare result.
+func (f *form) reply(result []byte) []byte {
+	object := appendName(make([]byte, 0, len(result)+len(f.result.key)+8), '{', f.result.key)
+	object = append(object, result...)
+	return append(object, '}')
 }
 
 // shorten replaces the message at dst[start:] by params in the method's form.

@@ -52,7 +52,7 @@ func TestEveryFieldBare(t *testing.T) {
 			t.Errorf("field %s is %s", name, f.field.key)
 		}
 		var k kinds
-		if err := codec.Decode(f.reply([]byte(f.result.zero), nil), &k); err != nil {
+		if err := codec.Decode(f.reply([]byte(f.result.zero)), &k); err != nil {
 			t.Errorf("field %s, zero value %s: %v", name, f.result.zero, err)
 		}
 		addr := serve(t, NewServer, serverConfig(reg, everywire.Limits{}))
@@ -144,10 +144,10 @@ func TestWrongDeclarations(t *testing.T) {
 	check(reg, "is no object")
 
 	_, reg = register[pair, difference](everywire.JSONRPCForm{Name: "c"})
-	everywire.Handle(reg, "a.B/D", func(context.Context, *empty) (*empty, error) { return nil, nil }, everywire.WithJSONRPC(everywire.JSONRPCForm{Name: "c"}))
+	everywire.Handle(reg, "a.B/D", func(context.Context, *empty) (*empty, error) { return &empty{}, nil }, everywire.WithJSONRPC(everywire.JSONRPCForm{Name: "c"}))
 	check(reg, `JSON-RPC name "c" is declared by both a.B/C and a.B/D`)
 	_, reg = register[pair, difference](everywire.JSONRPCForm{Name: "a.B/D"})
-	everywire.Handle(reg, "a.B/D", func(context.Context, *empty) (*empty, error) { return nil, nil })
+	everywire.Handle(reg, "a.B/D", func(context.Context, *empty) (*empty, error) { return &empty{}, nil })
 	check(reg, `JSON-RPC name "a.B/D" of a.B/C is the full name of another method`)
 
 	// The client reads the same declarations.

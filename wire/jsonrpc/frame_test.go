@@ -130,7 +130,7 @@ func TestFramerFindsEveryMessage(t *testing.T) {
 	value := rapid.Deferred(func() *rapid.Generator[any] { return jsonValue(4) })
 	rapid.Check(t, func(t *rapid.T) {
 		var stream bytes.Buffer
-		var want []string
+		want := make([]string, 0, 5)
 		for range rapid.IntRange(1, 5).Draw(t, "messages") {
 			b, err := json.Marshal([]any{value.Draw(t, "value")})
 			if err != nil {

@@ -250,7 +250,7 @@ func readAll(dst []byte, r io.Reader, size int64, limit int) ([]byte, error) {
 		switch {
 		case len(dst) > limit:
 			return dst, errTooLong
-		case err == io.EOF: //nolint:errorlint // io.Reader promises io.EOF itself
+		case err == io.EOF:
 			return dst, nil
 		case err != nil:
 			return dst, err
@@ -296,7 +296,7 @@ func (h *handler) batch(ctx context.Context, who *caller, requests []request, ds
 		ctxs[i] = ids.start(ctx, &requests[i])
 	}
 	slots := make(chan struct{}, min(len(requests), h.service.cfg.Limits.MaxInFlight))
-	return h.service.batch(requests, slots, dst, func(i int, dst []byte) []byte {
+	return h.service.batch(requests, slots, dst, func(i int, dst []byte) []byte { //nolint:contextcheck // each has its own, of ctx
 		defer ids.end(&requests[i])
 		dst, _ = h.service.answer(ctxs[i], who, &requests[i], dst)
 		return dst

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -168,25 +169,12 @@ func timeoutMS(d time.Duration) int64 {
 func parseTimeout(raw []byte) (time.Duration, error) {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	switch {
-	case err != nil && !isInteger(raw):
+	case err != nil && !errors.Is(err, strconv.ErrRange): // out of range, n is the end of it
 		return 0, fmt.Errorf("must be an integer, not %s", excerpt(raw))
-	case raw[0] == '-' || n == 0:
+	case n <= 0:
 		return -1, nil
-	case err != nil || n > math.MaxInt64/int64(time.Millisecond):
+	case n > math.MaxInt64/int64(time.Millisecond):
 		return math.MaxInt64, nil
 	}
 	return time.Duration(n) * time.Millisecond, nil
-}
-
-func isInteger(raw []byte) bool {
-	digits := raw
-	if digits[0] == '-' {
-		digits = digits[1:]
-	}
-	for _, c := range digits {
-		if !isDigit(c) {
-			return false
-		}
-	}
-	return len(digits) > 0
 }

@@ -33,7 +33,7 @@ func TestClientOfJRPC2(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := jrpc2.NewClient(channel.Line(raw, raw), nil)
-	defer client.Close() //nolint:errcheck // everything has been answered
+	defer client.Close()
 	ctx := t.Context()
 	var sum int
 	if err := client.CallResult(ctx, "sum", []int{20, 21}, &sum); err != nil || sum != 41 {
@@ -72,7 +72,7 @@ func TestServerOfJRPC2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lis.Close() //nolint:errcheck // one connection is all it is for
+	defer lis.Close() // one connection is all it is for
 	served := make(chan error, 1)
 	go func() {
 		conn, err := lis.Accept()

@@ -28,7 +28,7 @@ func TestReplies(t *testing.T) {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","error":{"code":%d,"message":"%s"},"id":%s}`, code, message, id)
 	}
 	type testCase struct{ send, want string }
-	cases := []testCase{
+	cases := []testCase{ //nolint:prealloc // most of it stands here
 		{sumRequestLine, result("41", "1")},
 		// Params in every form.
 		{`{"jsonrpc":"2.0","method":"sum","id":1}`, result("0", "1")},
@@ -286,7 +286,7 @@ func TestBatchLimits(t *testing.T) {
 	c := dialRaw(t, serve(t, NewServer, serverConfig(f.reg, everywire.Limits{MaxBatch: 3, MaxInFlight: 2, MaxMessage: 1000, MaxMetadata: 1})))
 	one := `{"jsonrpc":"2.0","method":"sum","params":[1],"id":%d}`
 	batch := func(n int) string {
-		var items []string
+		items := make([]string, 0, n)
 		for i := range n {
 			items = append(items, fmt.Sprintf(one, i))
 		}
@@ -298,7 +298,7 @@ func TestBatchLimits(t *testing.T) {
 	c.wantLine(`{"jsonrpc":"2.0","error":{"code":-32600,"message":"batch of 4 items is larger than the limit of 3"},"id":null}`)
 	// The replies of a batch are bounded together.
 	c = dialRaw(t, serve(t, NewServer, serverConfig(newFixture().reg, everywire.Limits{})))
-	var items []string
+	items := make([]string, 0, 20)
 	for i := range 20 {
 		items = append(items, fmt.Sprintf(`{"jsonrpc":"2.0","method":"fail","params":["long"],"id":%d},{"jsonrpc":"2.0","method":"sum","id":"s%d"}`, i, i))
 	}
@@ -343,7 +343,7 @@ func TestShutdownRefusesNewRequests(t *testing.T) {
 	c.wantLine("[" + refused + "]")
 	f.gate <- struct{}{}
 	c.wantLine(`{"jsonrpc":"2.0","result":"x","id":"waits"}`)
-	if _, err := c.lines.ReadByte(); err != io.EOF { //nolint:errorlint // as a Reader returns it
+	if _, err := c.lines.ReadByte(); err != io.EOF {
 		t.Errorf("the connection goes on: %v", err)
 	}
 	if err := <-down; err != nil {
@@ -351,5 +351,20 @@ func TestShutdownRefusesNewRequests(t *testing.T) {
 	}
 	if err := <-served; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHalfClose: a client that only sends and then listens, as with netcat,
+// gets its answers.
+func TestHalfClose(t *testing.T) {
+	f := newFixture()
+	c := dialRaw(t, serve(t, NewServer, serverConfig(f.reg, everywire.Limits{})))
+	c.send(sumRequestLine)
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	c.wantLine(`{"jsonrpc":"2.0","result":41,"id":1}`)
+	if _, err := c.lines.ReadByte(); err != io.EOF {
+		t.Errorf("the connection goes on: %v", err)
 	}
 }

@@ -136,17 +136,16 @@ func (c *call) encode(v any) (int, error) {
 	if c.req.notification() {
 		return 0, nil
 	}
-	out := append(c.out, replyHead...)
-	result := len(out)
-	out, err := codec.Append(out, v)
-	if err != nil {
+	c.out = append(c.out, replyHead...)
+	result := len(c.out)
+	var err error
+	if c.out, err = codec.Append(c.out, v); err != nil {
 		return 0, err
 	}
 	if c.form.short {
-		out = c.form.form.bare(out, result)
+		c.out = c.form.form.bare(c.out, result)
 	}
-	c.out = out
-	return len(out) - result, nil
+	return len(c.out) - result, nil
 }
 
 // finish completes a reply with a result.

@@ -70,7 +70,7 @@ func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
 	t.session, t.frame = s, frame
 	t.err = t.text.parse(frame, s.service.cfg.Limits.MaxBatch)
 	if t.err != nil {
-		return t, nil
+		return t, nil //nolint:nilerr // the task answers it
 	}
 	requests := t.text.requests
 	kept := requests[:0]
@@ -83,7 +83,7 @@ func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
 	t.text.requests = kept
 	if len(kept) == 0 && len(requests) > 0 {
 		t.free()
-		return nil, nil
+		return nil, nil //nolint:nilnil // nothing is to run
 	}
 	return t, nil
 }
@@ -119,7 +119,7 @@ type task struct {
 	frame   []byte // where it was when text was read
 	text    text
 	err     error
-	ctxs    []context.Context //nolint:containedctx // of the requests, made in order of arrival
+	ctxs    []context.Context // of the requests, made in order of arrival
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
