@@ -150,7 +150,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var paths []string
+	paths := make([]string, 0, len(set.Derived))
 	for _, f := range set.Derived {
 		paths = append(paths, f.Path())
 	}

@@ -86,7 +86,7 @@ func (d *decoder) int(bits int, name string) (int64, error) {
 		return 0, err
 	}
 	var n int64
-	ok := true
+	var ok bool
 	switch h.typ {
 	case Int:
 		n = int64(h.bits)
@@ -122,7 +122,7 @@ func (d *decoder) uint(bits int, name string) (uint64, error) {
 		return 0, err
 	}
 	var n uint64
-	ok := true
+	var ok bool
 	switch h.typ {
 	case Int:
 		n, ok = h.bits, !h.negative()
@@ -171,9 +171,9 @@ func (d *decoder) shown(h head) string {
 	case h.typ != Int:
 		return short(string(d.data[d.pos+h.size:][:h.length]))
 	case h.negative():
-		return fmt.Sprint(int64(h.bits))
+		return strconv.FormatInt(int64(h.bits), 10)
 	}
-	return fmt.Sprint(h.bits)
+	return strconv.FormatUint(h.bits, 10)
 }
 
 // float reads a floating-point number of the given size, also from an integer

@@ -69,7 +69,7 @@ func TestDocumentTypes(t *testing.T) {
 
 // Repeated keys are found also beyond the 64th field.
 func TestManyFields(t *testing.T) {
-	var fields []reflect.StructField
+	fields := make([]reflect.StructField, 0, 70)
 	for i := range 70 {
 		fields = append(fields, reflect.StructField{
 			Name: fmt.Sprintf("F%d", i), Type: reflect.TypeFor[int](), Tag: reflect.StructTag(fmt.Sprintf(`wire:"%d"`, i+1)),

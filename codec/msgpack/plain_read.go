@@ -49,9 +49,9 @@ func (d *decoder) message(p *structPlan, v reflect.Value) error {
 }
 
 func (d *decoder) field(f *field, v reflect.Value) error {
-	single := f.key == nil && !f.repeated
+	isAny := f.kind == schema.Any && f.key == nil && !f.repeated
 	// For an any, nil is a value; elsewhere it is absence.
-	if !(single && f.kind == schema.Any) && d.null() {
+	if !isAny && d.null() {
 		return nil
 	}
 	switch {

@@ -154,13 +154,13 @@ func (d *decoder) protoScalar(fd protoreflect.FieldDescriptor) (protoreflect.Val
 		return protoreflect.ValueOfBool(v), err
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
 		n, err := d.int(32, "int32")
-		return protoreflect.ValueOfInt32(int32(n)), err //nolint:gosec // int checked it
+		return protoreflect.ValueOfInt32(int32(n)), err
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
 		n, err := d.int(64, "int64")
 		return protoreflect.ValueOfInt64(n), err
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
 		n, err := d.uint(32, "uint32")
-		return protoreflect.ValueOfUint32(uint32(n)), err //nolint:gosec // uint checked it
+		return protoreflect.ValueOfUint32(uint32(n)), err
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
 		n, err := d.uint(64, "uint64")
 		return protoreflect.ValueOfUint64(n), err
@@ -200,5 +200,5 @@ func (d *decoder) enum(ed protoreflect.EnumDescriptor) (protoreflect.EnumNumber,
 		return 0, d.errorf("%q is not a value of the enum %s", short(string(s)), ed.FullName())
 	}
 	n, err := d.int(32, "an enum")
-	return protoreflect.EnumNumber(n), err //nolint:gosec // int checked it
+	return protoreflect.EnumNumber(n), err
 }

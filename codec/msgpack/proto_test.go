@@ -259,7 +259,7 @@ func TestWellKnownRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := structpb.NewValue(map[string]any{"a": []any{1.0, 1.5, nil, "s", true, -0.0, 1e300}})
+	value, err := structpb.NewValue(map[string]any{"a": []any{1.0, 1.5, nil, "s", true, math.Copysign(0, -1), 1e300}})
 	if err != nil {
 		t.Fatal(err)
 	}

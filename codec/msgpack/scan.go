@@ -38,16 +38,16 @@ func (e *TooLargeError) Error() string {
 // When Scan has returned a length, the state is ready for the next value.
 //
 // Scan looks at structure only: lengths, counts and nesting. It fails for a
-// value longer than max bytes ([*TooLargeError]), for the one format byte that
+// value longer than limit bytes ([*TooLargeError]), for the one format byte that
 // is not used, and for nesting deeper than [schema.MaxDepth] and four levels of
 // an envelope ([*Error]). What follows after an error is not a value.
-func Scan(buf []byte, from *ScanState, max int) (n int, err error) {
+func Scan(buf []byte, from *ScanState, limit int) (n int, err error) {
 	if !from.begun {
 		from.begun, from.owed = true, 1
 	}
 	for {
-		if from.pos > max || from.owed > uint64(max-from.pos) {
-			return 0, &TooLargeError{Max: max}
+		if from.pos > limit || from.owed > uint64(limit-from.pos) {
+			return 0, &TooLargeError{Max: limit}
 		}
 		if from.owed == 0 {
 			break
@@ -60,8 +60,8 @@ func Scan(buf []byte, from *ScanState, max int) (n int, err error) {
 			if h.size == 0 {
 				return 0, &Error{Offset: from.pos, Reason: fmt.Sprintf("the byte 0x%x begins no value", formatUnused)}
 			}
-			if h.size > max-from.pos {
-				return 0, &TooLargeError{Max: max}
+			if h.size > limit-from.pos {
+				return 0, &TooLargeError{Max: limit}
 			}
 			return 0, nil // heads are short: reading one again costs nothing
 		}
@@ -69,9 +69,9 @@ func Scan(buf []byte, from *ScanState, max int) (n int, err error) {
 		from.took()
 		switch h.typ {
 		case Str, Bin, Ext:
-			// The claim is below 4 GiB and checked against max before use.
-			if from.pos > max || h.length > uint64(max-from.pos) {
-				return 0, &TooLargeError{Max: max}
+			// The claim is below 4 GiB and checked against limit before use.
+			if from.pos > limit || h.length > uint64(limit-from.pos) {
+				return 0, &TooLargeError{Max: limit}
 			}
 			from.pos += int(h.length)
 		case Array, Map:

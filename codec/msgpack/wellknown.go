@@ -54,12 +54,12 @@ func knownForm(name protoreflect.FullName) *wellKnown {
 
 // knownAs makes a wellKnown of functions on the Go type T. A message with the
 // descriptor but of another Go type, such as a dynamic one, is converted.
-func knownAs[T proto.Message](write func(*encoder, T) error, read func(*decoder, T) error, make func() T) *wellKnown {
+func knownAs[T proto.Message](write func(*encoder, T) error, read func(*decoder, T) error, newT func() T) *wellKnown {
 	return &wellKnown{
 		append: func(e *encoder, m protoreflect.Message) error {
 			t, ok := m.Interface().(T)
 			if !ok {
-				t = make()
+				t = newT()
 				if err := convert(t, m.Interface()); err != nil {
 					return err
 				}
@@ -70,7 +70,7 @@ func knownAs[T proto.Message](write func(*encoder, T) error, read func(*decoder,
 			if t, ok := m.Interface().(T); ok {
 				return read(d, t)
 			}
-			t := make()
+			t := newT()
 			if err := read(d, t); err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (e *encoder) timestamp(m *timestamppb.Timestamp) error {
 func (d *decoder) timestamp(m *timestamppb.Timestamp) error {
 	t, err := d.time()
 	if err == nil {
-		m.Seconds, m.Nanos = t.Unix(), int32(t.Nanosecond()) //nolint:gosec // below 1e9
+		m.Seconds, m.Nanos = t.Unix(), int32(t.Nanosecond())
 	}
 	return err
 }

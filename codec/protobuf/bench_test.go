@@ -58,7 +58,7 @@ func BenchmarkList(b *testing.B) {
 }
 
 func BenchmarkDocument(b *testing.B) {
-	var list []any
+	list := make([]any, 0, 1000)
 	for i := range 1000 {
 		list = append(list, map[string]any{"id": i, "name": "a name of some length", "tags": []any{"a", "b"}, "score": 0.5})
 	}

@@ -147,7 +147,7 @@ func (f *field) packedList(v reflect.Value, list []byte, depth int) error {
 			if n < 0 {
 				return atIndex(len(*ints), parseError(n))
 			}
-			*ints = append(*ints, int64(x)) //nolint:gosec // how negative numbers are written
+			*ints = append(*ints, int64(x))
 			list = list[n:]
 		}
 		return nil

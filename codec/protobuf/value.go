@@ -170,11 +170,11 @@ func decodeValue(have any, data []byte, depth int) (any, error) {
 			return have, parseError(n)
 		}
 		data = data[n:]
-		value := data
 		if n = protowire.ConsumeFieldValue(number, wire, data); n < 0 {
 			return have, parseError(n)
 		}
-		value, data = data[:n], data[n:]
+		value := data[:n]
+		data = data[n:]
 		var err error
 		switch {
 		case number == valueNull && wire == protowire.VarintType:
