@@ -6,7 +6,9 @@
 // written and read directly, by the field numbers and kinds of package schema;
 // the bytes are those of the message that [schema.Message.Descriptor]
 // describes. A [schema.Document], and a field of type any, is a
-// google.protobuf.Value, in which every number is a double.
+// google.protobuf.Value, in which every number is a double. One level of lists
+// or maps inside it counts as one level of [schema.MaxDepth]; where a generated
+// google.protobuf.Value is decoded, each of its two or three messages does.
 package protobuf
 
 import (

@@ -132,3 +132,22 @@ func TestConcurrentFirstUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// halfText can be written as text but not read back: it is a string.
+type halfText string
+
+func (halfText) MarshalText() ([]byte, error) { return []byte("never"), nil }
+
+func TestHalfTextKeys(t *testing.T) {
+	type msg struct {
+		By map[halfText]halfText `wire:"1"`
+	}
+	in, out := &msg{By: map[halfText]halfText{"k": "v"}}, new(msg)
+	data, err := Codec{}.Append(nil, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (Codec{}).Decode(data, out); err != nil || out.By["k"] != "v" {
+		t.Errorf("got %v, %v", out, err)
+	}
+}
