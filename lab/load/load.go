@@ -55,6 +55,9 @@ type Result struct {
 	FirstError string `json:"first_error,omitempty"`
 	// Censored counts calls that were open at the end: at most one a caller.
 	Censored int64 `json:"censored"`
+	// OpenShare sums, over the censored calls that were answered rightly
+	// afterwards, the fraction of their time that lay in the measured time.
+	OpenShare float64 `json:"open_share,omitempty"`
 }
 
 const defaultDrain = 5 * time.Second
@@ -126,6 +129,7 @@ type caller struct {
 	firstError string
 	firstAt    time.Duration
 	censored   bool
+	openShare  float64
 }
 
 func (c *caller) run(ctx context.Context, g *gate) {
@@ -140,6 +144,9 @@ func (c *caller) run(ctx context.Context, g *gate) {
 		end := time.Since(g.start)
 		if end > g.window {
 			c.censored = true
+			if err == nil && c.work.Check() == "" {
+				c.openShare = float64(g.window-begin) / float64(end-begin)
+			}
 			return
 		}
 		if err != nil {
@@ -177,6 +184,7 @@ func merge(callers []*caller, window time.Duration) *Result {
 		r.Latency.Merge(&c.latency)
 		if c.censored {
 			r.Censored++
+			r.OpenShare += c.openShare
 		}
 		for kind, n := range c.errors {
 			if r.Errors == nil {

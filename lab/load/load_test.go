@@ -57,6 +57,9 @@ func TestClosedLoop(t *testing.T) {
 		if r.Latency.Count() != 30 || r.Censored != 3 || r.Errors != nil || r.FirstError != "" || r.Seconds != 0.105 {
 			t.Errorf("count %d, %+v", r.Latency.Count(), r)
 		}
+		if r.OpenShare < 1.499 || r.OpenShare > 1.501 {
+			t.Errorf("three calls were half done at the end: share %v", r.OpenShare)
+		}
 		for _, p := range []float64{0, 50, 99, 100} {
 			if got := r.Latency.Percentile(p); got < 9_990_000 || got > 10_010_000 {
 				t.Errorf("p%v is %d ns, want 10 ms", p, got)
@@ -148,6 +151,9 @@ func TestHungCallIsCancelledAndCensored(t *testing.T) {
 		}
 		if took := time.Since(begin); took != 1100*time.Millisecond {
 			t.Errorf("took %v, want the window and the drain bound", took)
+		}
+		if r.OpenShare != 0 {
+			t.Errorf("a cancelled call has a share of %v", r.OpenShare)
 		}
 		if r.Censored != 1 || r.Errors != nil || r.Latency.Count() != 12 {
 			t.Errorf("%+v, %d calls", r, r.Latency.Count())

@@ -74,7 +74,12 @@ type Trial struct {
 	FirstError string `json:"first_error,omitempty"`
 	// Censored counts calls still open when the measured time ended.
 	Censored int64 `json:"censored"`
-	Latency  Hist  `json:"latency"`
+	// OpenShare is how much of the censored calls lay in the measured time: for
+	// each that was answered rightly afterwards, the fraction of its time. (Calls
+	// + OpenShare) / Seconds is the throughput without the bias of cutting calls
+	// off, which counts when a call takes long beside the measured time.
+	OpenShare float64 `json:"open_share,omitempty"`
+	Latency   Hist    `json:"latency"`
 	// ServerCPU and ClientCPU are user and system seconds of the two processes.
 	ServerCPU float64 `json:"server_cpu"`
 	ClientCPU float64 `json:"client_cpu"`

@@ -116,6 +116,7 @@ type generator struct {
 	workload load.Workload
 
 	callers int
+	window  time.Duration
 	conn    ref.Conn
 	counter *netcount.Counter
 }
@@ -156,10 +157,17 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 		return none{}, err
 	}
 	g.conn, g.callers = conn, arg.Callers
-	if g.arm.Plan.Warmup > 0 {
-		_, err = load.Run(ctx, g.load(g.arm.Plan.Warmup, arg.Seed))
+	g.window = g.arm.Plan.Measure
+	if g.arm.Plan.Warmup == 0 {
+		return none{}, nil
 	}
-	return none{}, err
+	begin := time.Now()
+	warm, err := load.Run(ctx, g.load(g.arm.Plan.Warmup, arg.Seed))
+	if err != nil {
+		return none{}, err
+	}
+	g.window = windowFor(g.arm.Plan.Measure, arg.Callers, warm, time.Since(begin))
+	return none{}, nil
 }
 
 func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error) {
@@ -171,7 +179,7 @@ func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error)
 	if err != nil {
 		return nil, err
 	}
-	result, err := load.Run(ctx, g.load(g.arm.Plan.Measure, arg.Seed))
+	result, err := load.Run(ctx, g.load(g.window, arg.Seed))
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +189,19 @@ func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error)
 	}
 	m := &measured{Result: result, Net: netcount.Between(netBefore, g.counter.Snapshot()), CPU: cpu - cpuBefore}
 	return m, g.close()
+}
+
+// windowFor is the measured time of a load whose warm-up gave warm and took
+// took, open calls included.
+func windowFor(measure time.Duration, callers int, warm *load.Result, took time.Duration) time.Duration {
+	call := time.Duration(warm.Latency.Mean())
+	if warm.Latency.Count() < int64(callers) {
+		call = took // some caller's first call is all that is known
+		if warm.Errors != nil {
+			return measure // calls that fail are not long
+		}
+	}
+	return max(measure, min(stretch*call, maxStretched))
 }
 
 func (g *generator) load(d time.Duration, seed uint64) load.Config {

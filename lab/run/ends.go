@@ -51,7 +51,7 @@ func (r *runner) start(ctx context.Context, arm plan.Arm) (_ *ends, err error) {
 // and that the ends cannot be used again.
 func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	// Every call returns within twice the drain after its load has ended.
-	limit := max(e.plan.Warmup, e.plan.Measure) + 2*drain + startTimeout
+	limit := max(e.plan.Warmup, e.plan.Measure, maxStretched) + 2*drain + startTimeout
 	openCtx, cancel := bounded(ctx, limit)
 	defer cancel()
 	if err := e.generate(openCtx, opOpen, openArg{Callers: t.Callers, Seed: seed}, &none{}); err != nil {
@@ -80,7 +80,8 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	window := time.Since(t.Started)
 	t.ServerCPU, t.ClientCPU = (cpu - cpuBefore).Seconds(), m.CPU.Seconds()
 	t.Seconds, t.Calls, t.Latency = m.Result.Seconds, m.Result.Latency.Count(), m.Result.Latency
-	t.Errors, t.FirstError, t.Censored = m.Result.Errors, m.Result.FirstError, m.Result.Censored
+	t.Errors, t.FirstError = m.Result.Errors, m.Result.FirstError
+	t.Censored, t.OpenShare = m.Result.Censored, m.Result.OpenShare
 	t.Net = &m.Net
 	t.Void = voidBy(t, window)
 	return nil

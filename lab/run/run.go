@@ -2,6 +2,11 @@
 // order, a fresh server process and a fresh generator process on separate
 // cores; one trial for each number of callers over fresh connections.
 //
+// The plan's measured time is for calls that are short beside it. If the
+// warm-up shows that a call takes more than an eighth of it, the trial measures
+// for the time of eight calls, but for no more than three seconds on that
+// account; the record has the time that was measured.
+//
 // A trial whose server or generator does not start, ends, hangs or says
 // nonsense is void: it is recorded with the reason, and the run goes on with
 // fresh processes. A trial is also void if no call ended in time, and by one
@@ -28,7 +33,11 @@ const MaxStolen = 0.05
 const (
 	// drain is how long calls that are open at the end of a load are waited
 	// for before they are cancelled.
-	drain = 5 * time.Second
+	drain = 10 * time.Second
+	// stretch and maxStretched are the rule for long calls: a measured time of
+	// stretch calls of the warm-up's mean, up to maxStretched.
+	stretch      = 8
+	maxStretched = 3 * time.Second
 	// startTimeout bounds the start of one end of a trial.
 	startTimeout = 15 * time.Second
 	// perTrial is about what it costs to start the two ends of an arm; it is

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/everywire/everywire/lab/load"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/ref"
@@ -175,7 +176,7 @@ func good(t record.Trial) string {
 		return "void: " + t.Void
 	case t.Calls == 0 || t.Latency.Count() != t.Calls || t.Errors != nil || t.Censored > int64(t.Callers):
 		return fmt.Sprintf("counts: %d calls, %d latencies, errors %v, %d censored", t.Calls, t.Latency.Count(), t.Errors, t.Censored)
-	case t.Seconds != 0.1 || t.Started.IsZero() || t.ServerCPU <= 0 || t.ClientCPU <= 0:
+	case t.Seconds < 0.1 || t.Started.IsZero() || t.ServerCPU <= 0 || t.ClientCPU <= 0:
 		return fmt.Sprintf("times: %v s from %v, CPU %v and %v", t.Seconds, t.Started, t.ServerCPU, t.ClientCPU)
 	case t.Net == nil || t.Net.PayloadOut < t.Calls || t.Net.PayloadIn < t.Calls:
 		return fmt.Sprintf("net: %+v", t.Net)
@@ -379,6 +380,38 @@ func TestBadPlans(t *testing.T) {
 		if _, err := Run(t.Context(), p, config(nil)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want %s", err, tc.want)
 		}
+	}
+}
+
+func TestLongCallsAreMeasuredForLonger(t *testing.T) {
+	result := func(calls int, each time.Duration, errs map[string]int64) *load.Result {
+		r := &load.Result{Errors: errs}
+		for range calls {
+			r.Latency.Record(int64(each))
+		}
+		return r
+	}
+	const measure = 300 * time.Millisecond
+	for _, tc := range []struct {
+		name string
+		warm *load.Result
+		took time.Duration
+		want time.Duration
+	}{
+		{"short calls", result(100, time.Millisecond, nil), time.Second, measure},
+		{"long calls", result(10, 100*time.Millisecond, nil), time.Second, 800 * time.Millisecond},
+		{"very long calls", result(10, time.Minute, nil), time.Hour, maxStretched},
+		{"no call in time", result(0, 0, nil), 50 * time.Millisecond, 400 * time.Millisecond},
+		{"some callers only", result(3, time.Millisecond, nil), 50 * time.Millisecond, 400 * time.Millisecond},
+		{"failing calls", result(0, 0, map[string]int64{"UNKNOWN": 1}), time.Second, measure},
+	} {
+		got := windowFor(measure, 4, tc.warm, tc.took)
+		if d := got - tc.want; d < -tc.want/100 || d > tc.want/100 { // the histogram's resolution
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+	if got := windowFor(time.Minute, 4, result(10, time.Second, nil), time.Minute); got != time.Minute {
+		t.Errorf("a planned minute became %v", got)
 	}
 }
 
