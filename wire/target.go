@@ -135,7 +135,7 @@ func (t *Target) parseAddress(s, rest string) error {
 	}
 	addrs, path, hasPath := strings.Cut(rest, "/")
 	if hasPath && path != "" {
-		if t.Wire != "jsonrpc" || t.Transport != "http" {
+		if t.Transport != "http" {
 			return targetError(s, "%s has no path: remove %q", t, "/"+path)
 		}
 		t.Path = "/" + path

@@ -19,6 +19,7 @@ func TestParseTarget(t *testing.T) {
 		"rest://:8080":                    {Wire: "rest", Transport: "http", Addrs: []string{":8080"}},
 		"rest+http://h:80":                {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}},
 		"rest+tls://h:80/":                {Wire: "rest", Transport: "http", TLS: true, Addrs: []string{"h:80"}},
+		"rest://h:80/api/v1":              {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}, Path: "/api/v1"},
 		"rest://h:80?reconnect":           {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}, Options: opts("reconnect", "")},
 		"jsonrpc+http://h:8081/api/rpc":   {Wire: "jsonrpc", Transport: "http", Addrs: []string{"h:8081"}, Path: "/api/rpc"},
 		"jsonrpc+tcp://h:7070":            {Wire: "jsonrpc", Transport: "tcp", Addrs: []string{"h:7070"}},

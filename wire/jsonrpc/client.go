@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -64,17 +65,14 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	}
 	dst = append(dst, `,"params":`...)
 	start := len(dst)
-	wrap := !isObject(args)
-	if wrap {
-		dst = append(dst, '[')
-	}
 	if dst, err = codec.Append(dst, args); err != nil {
 		return nil, status.Errorf(codes.Internal, "request of %s: %v", call.Path[1:], err)
 	}
-	if wrap {
-		dst = append(dst, ']')
-	} else {
+	switch {
+	case isObject(args):
 		dst = f.shorten(dst, start)
+	case dst[start] != '{': // params is an object or an array (section 4.2), nothing else
+		dst = append(slices.Insert(dst, start, '['), ']')
 	}
 	return dst, call.Sent(len(dst) - start)
 }
