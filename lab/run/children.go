@@ -75,13 +75,13 @@ func Server(in io.Reader, out io.Writer, f Fabric) error {
 	proc.IgnoreInterrupt()
 	var stop func(context.Context) error
 	err := proc.Serve(in, out, map[string]proc.Handler{
-		opServe: proc.Handle(func(_ context.Context, arg serveArg) (served, error) {
+		opServe: proc.Handle(func(ctx context.Context, arg serveArg) (served, error) {
 			if stop != nil {
 				return served{}, errors.New("a server child serves one arm")
 			}
-			// Not under this context: it ends when the parent has gone, and
+			// The server outlives ctx, which ends when the parent has gone:
 			// stop is to end the server in good order then.
-			addr, stopArm, err := f.serve(context.Background(), arg.Arm, &arg.Plan)
+			addr, stopArm, err := f.serve(context.WithoutCancel(ctx), arg.Arm, &arg.Plan)
 			if err != nil {
 				return served{}, err
 			}
