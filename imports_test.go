@@ -1,6 +1,7 @@
 package everywire
 
 import (
+	"errors"
 	"go/build"
 	"io/fs"
 	"path/filepath"
@@ -154,7 +155,8 @@ func packages(t *testing.T) []goPackage {
 		if p != nil && len(p.Imports) > 0 {
 			all = append(all, goPackage{filepath.ToSlash(dir), p.Imports})
 		}
-		if _, none := err.(*build.NoGoError); none || p != nil && len(p.Imports) > 0 {
+		var none *build.NoGoError
+		if errors.As(err, &none) || p != nil && len(p.Imports) > 0 {
 			return nil // with all files a folder may hold package main twice; the imports are what counts
 		}
 		return err

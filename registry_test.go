@@ -216,7 +216,7 @@ func TestHandWrittenServiceDesc(t *testing.T) {
 	reg := NewRegistry()
 	reg.RegisterService(&grpc.ServiceDesc{ServiceName: "hand.Written", Methods: []grpc.MethodDesc{{
 		MethodName: "Do",
-		Handler: func(_ any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
+		Handler: func(_ any, _ context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 			in := new(req)
 			if err := dec(in); err != nil {
 				return nil, err

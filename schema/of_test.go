@@ -199,7 +199,7 @@ func TestNames(t *testing.T) {
 		UserID    int `wire:"3"`
 		X         int `wire:"4"`
 		A1B       int `wire:"5"`
-		Under_Bar int `wire:"6"` //nolint:revive // the case is the point
+		Under_Bar int `wire:"6"` //nolint:revive,staticcheck // the case is the point
 		Given     int `wire:"7" json:"order_no"`
 		Camel     int `wire:"8" json:"orderNumber,omitempty"`
 		Upper     int `wire:"9" json:"URL,omitzero"`

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -150,7 +151,7 @@ func (t *Target) parseAddress(s, rest string) error {
 		case err != nil:
 			return targetError(s, "the address %q is not HOST:PORT", addr)
 		}
-		if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 			return targetError(s, "%q is not a port", port)
 		}
 		t.Addrs = append(t.Addrs, net.JoinHostPort(host, port))

@@ -151,9 +151,10 @@ func callError(err error) error {
 		return nil
 	}
 	s := status.Convert(err)
-	text := fmt.Sprintf("%s: %s", s.Code(), s.Message())
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s", s.Code(), s.Message())
 	for _, d := range s.Details() {
-		text += fmt.Sprintf(" [%v]", d)
+		fmt.Fprintf(&text, " [%v]", d)
 	}
-	return errors.New(text)
+	return errors.New(text.String())
 }

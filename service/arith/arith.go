@@ -11,7 +11,7 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// Sum's full name.
+// Sum is the method's full name.
 const Sum = "arith.Arith/Sum"
 
 // SumRequest asks for a sum.

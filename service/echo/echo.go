@@ -8,7 +8,7 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// Echo's full name.
+// Echo is the method's full name.
 const Echo = "echo.Echo/Echo"
 
 // Register adds the service to reg.

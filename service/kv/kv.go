@@ -14,7 +14,7 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// The methods' full names.
+// The full names of the methods.
 const (
 	Create   = "io.grpc.KeyValueService/Create"
 	Retrieve = "io.grpc.KeyValueService/Retrieve"

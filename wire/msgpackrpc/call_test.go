@@ -99,7 +99,7 @@ func TestBadOption(t *testing.T) {
 // An hourglass is a context with a deadline in an hour that passes when it is
 // turned.
 type hourglass struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context
 	turn            context.CancelFunc
 }
 

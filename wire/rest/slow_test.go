@@ -56,7 +56,7 @@ func TestSlowBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := checkProblem(t, response{res.StatusCode, res.Header, string(body), res.Close})
-		if res.StatusCode != 408 || p.Code != "DEADLINE_EXCEEDED" || !res.Close {
+		if res.StatusCode != http.StatusRequestTimeout || p.Code != "DEADLINE_EXCEEDED" || !res.Close {
 			t.Errorf("%d %s", res.StatusCode, body)
 		}
 		if d := time.Since(start); d != bodyTimeout {

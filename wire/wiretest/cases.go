@@ -160,7 +160,7 @@ func ours(md metadata.MD) metadata.MD {
 func compareAll(t *testing.T, s *suite) {
 	reference := oracle(t)
 	for _, service := range services {
-		p := s.start(t, service.make, options{})
+		p := s.start(t, service.register, options{})
 		for _, caller := range callers {
 			t.Run(service.name+" "+caller.name, func(t *testing.T) {
 				for _, c := range comparisons() {

@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -170,7 +171,7 @@ func (p *probe) Upload(stream grpc.ClientStreamingServer[probepb.RunRequest, pro
 	out := &probepb.RunReply{}
 	for {
 		in, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return stream.SendAndClose(out)
 		}
 		if err != nil {
@@ -184,7 +185,7 @@ func (p *probe) Upload(stream grpc.ClientStreamingServer[probepb.RunRequest, pro
 func (p *probe) Chat(stream grpc.BidiStreamingServer[probepb.RunRequest, probepb.RunReply]) error {
 	for {
 		in, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -93,8 +93,8 @@ type pair struct {
 
 // services are the two descriptions of the probe.
 var services = []struct {
-	name string
-	make func(*probe, ...everywire.RegistryOption) *everywire.Registry
+	name     string
+	register func(*probe, ...everywire.RegistryOption) *everywire.Registry
 }{
 	{"generated service", (*probe).generated},
 	{"plain service", (*probe).plain},
@@ -105,10 +105,10 @@ var services = []struct {
 var quiet = slog.New(slog.DiscardHandler)
 
 // start serves the probe and dials it; both end with the test.
-func (s *suite) start(t *testing.T, make func(*probe, ...everywire.RegistryOption) *everywire.Registry, o options) *pair {
+func (s *suite) start(t *testing.T, register func(*probe, ...everywire.RegistryOption) *everywire.Registry, o options) *pair {
 	t.Helper()
 	p := &pair{probe: newProbe()}
-	reg := make(p.probe, append(o.registry, everywire.WithLogger(quiet))...)
+	reg := register(p.probe, append(o.registry, everywire.WithLogger(quiet))...)
 	shape := s.shape
 	shape.TLS = shape.TLS || o.tls
 	server, err := wire.Serve(context.WithoutCancel(t.Context()), reg, []string{serveTarget(t, shape)}, append(o.serve, wire.WithLogger(quiet))...)

@@ -169,7 +169,7 @@ func clientError(ctx context.Context, err error) error {
 // isServerStatus tells an answer from a failure of the connection, which ctx's
 // end may have caused.
 func isServerStatus(err error) bool {
-	_, ok := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // the outermost error, by intent
+	_, ok := err.(interface{ GRPCStatus() *status.Status }) // the outermost error, by intent
 	var unreachable *DialError
 	return ok && !errors.As(err, &unreachable)
 }

@@ -124,7 +124,7 @@ func (s *lineServer) session(c *stream.ServerConn) stream.ServerSession {
 
 type lineTask struct {
 	session *lineSession
-	ctx     context.Context //nolint:containedctx // of the call that this is
+	ctx     context.Context // of the call that this is
 	id      uint32
 	tell    bool
 }
@@ -141,7 +141,7 @@ func (s *lineSession) Receive(frame []byte) (stream.Task, error) {
 		if cancel := s.calls[id]; cancel != nil {
 			cancel()
 		}
-		return nil, nil //nolint:nilnil // nothing to run, as Receive documents
+		return nil, nil // nothing to run, as Receive documents
 	case "tell":
 		return &lineTask{session: s, ctx: s.conn.Context(), tell: true}, nil
 	}
