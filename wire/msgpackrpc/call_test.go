@@ -100,7 +100,7 @@ func TestBadOption(t *testing.T) {
 // turned.
 type hourglass struct {
 	context.Context
-	turn            context.CancelFunc
+	turn context.CancelFunc
 }
 
 func newHourglass(ctx context.Context) *hourglass {
