@@ -44,7 +44,7 @@ type LoadDoc struct {
 }
 
 // ArmDoc is one arm under one load. All figures are of the trials that are not
-// void; "per_call" is per correct reply.
+// void; "per_call" is per call that ended, in the measured time or just after.
 type ArmDoc struct {
 	Arm            string           `json:"arm"`
 	Kind           plan.Kind        `json:"kind"`

@@ -126,14 +126,15 @@ func (s synthetic) trial(rng *rand.Rand, arm string, block, callers int, drift f
 	pairs = append(pairs, [2]int64{int64(mean), left})
 	data, _ := json.Marshal(pairs)
 	_ = t.Latency.UnmarshalJSON(data)
-	calls := float64(t.Calls)
+	ended := t.Ended()
+	calls := float64(ended)
 	t.ServerCPU, t.ClientCPU = calls*c.server/1e6, calls*c.client/1e6
 	if callers > 1 {
 		t.ServerCPU, t.ClientCPU = min(t.ServerCPU, 0.97*seconds), min(t.ClientCPU, 0.99*seconds)
 	}
 	t.Net = &record.Net{
-		Conns: int64(c.conns * calls), PayloadOut: c.out * t.Calls, PayloadIn: c.in * t.Calls,
-		PacketsOut: c.packets * t.Calls, PacketsIn: c.packets * t.Calls,
+		Conns: int64(c.conns * calls), PayloadOut: c.out * ended, PayloadIn: c.in * ended,
+		PacketsOut: c.packets * ended, PacketsIn: c.packets * ended,
 	}
 	t.Net.WireOut = t.Net.PayloadOut + 52*t.Net.PacketsOut
 	t.Net.WireIn = t.Net.PayloadIn + 52*t.Net.PacketsIn

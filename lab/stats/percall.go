@@ -20,7 +20,7 @@ func (s *netSums) add(t *record.Trial) {
 	if n == nil {
 		return
 	}
-	s.calls += t.Calls
+	s.calls += t.Ended()
 	s.net.Conns += n.Conns
 	s.net.PayloadOut += n.PayloadOut
 	s.net.PayloadIn += n.PayloadIn

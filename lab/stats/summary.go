@@ -61,7 +61,8 @@ type Arm struct {
 	Trials, Void int
 	Voids        map[string]int
 
-	// Rates are the correct replies per second of each block, Rate their median.
+	// Rates are the correct replies per second of each block, with the shares of
+	// those cut off by its end; Rate is their median.
 	Rates []Block
 	Rate  float64
 	// Ratio is Rate over the baseline's; empty for the baseline itself.
@@ -126,6 +127,7 @@ func summarizeLoad(run *record.Run, callers int) Load {
 func summarizeArm(a plan.Arm, trials []*record.Trial) Arm {
 	arm := Arm{Arm: a, Trials: len(trials), Voids: map[string]int{}, Errors: map[string]int64{}}
 	var seconds, server, client float64
+	var ended int64
 	var net netSums
 	for _, t := range trials {
 		if t.Void != "" {
@@ -133,8 +135,9 @@ func summarizeArm(a plan.Arm, trials []*record.Trial) Arm {
 			arm.Voids[t.Void]++
 			continue
 		}
-		arm.Rates = append(arm.Rates, Block{t.Block, float64(t.Calls) / t.Seconds})
+		arm.Rates = append(arm.Rates, Block{t.Block, (float64(t.Calls) + t.OpenShare) / t.Seconds})
 		arm.Calls += t.Calls
+		ended += t.Ended()
 		arm.Censored += t.Censored
 		arm.Latency.Merge(&t.Latency)
 		for kind, n := range t.Errors {
@@ -151,7 +154,10 @@ func summarizeArm(a plan.Arm, trials []*record.Trial) Arm {
 	}
 	slices.SortFunc(arm.Rates, func(a, b Block) int { return a.Block - b.Block })
 	arm.Rate = Median(values(arm.Rates))
-	arm.ServerCPU, arm.ClientCPU = over(server, arm.Calls), over(client, arm.Calls)
+	if arm.Calls == 0 {
+		ended, net = 0, netSums{} // what failing costs is no figure of the wire
+	}
+	arm.ServerCPU, arm.ClientCPU = over(server, ended), over(client, ended)
 	arm.ServerCores, arm.ClientCores = math.NaN(), math.NaN()
 	if seconds > 0 {
 		arm.ServerCores, arm.ClientCores = server/seconds, client/seconds
