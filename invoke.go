@@ -40,9 +40,9 @@ func (m *Method) grpcUnary(_ any, ctx context.Context, dec func(any) error, oute
 		return nil, status.Errorf(codes.Unimplemented, "method %s is %s, not unary", m.FullName(), m.Kind)
 	}
 	if h.reg.maxCallTime > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, h.reg.maxCallTime)
-		defer cancel()
+		var stop func()
+		ctx, stop = clamp(ctx, h.reg.maxCallTime)
+		defer stop()
 	}
 	return h.unary(h.impl, ctx, dec, chainUnary(outer, h.reg.chainUnary))
 }

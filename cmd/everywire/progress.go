@@ -38,7 +38,10 @@ func (p *progress) show(now run.Progress) {
 		return
 	}
 	p.last = time.Now()
-	line := fmt.Sprintf("%d of %d trials, %s left: block %d, %s, %d %s", now.Done, now.Total, round(now.Left), now.Block+1, now.Arm, now.Callers, plural(now.Callers, "caller"))
+	line := fmt.Sprintf("%d of %d trials", now.Done, now.Total)
+	if now.Done < now.Total {
+		line += fmt.Sprintf(", %s left: block %d, %s, %d %s", round(now.Left), now.Block+1, now.Arm, now.Callers, plural(now.Callers, "caller"))
+	}
 	if now.Void > 0 {
 		line += fmt.Sprintf(" (%d void)", now.Void)
 	}

@@ -67,7 +67,7 @@ func Read(r io.Reader) (*Run, error) {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 0, 64<<10), maxLine)
 	sc.Split(splitLines)
-	rd := reader{run: &Run{}, seen: map[trialKey]int{}}
+	rd := reader{run: &Run{}, seen: map[trialKey]int{}, made: map[trialKey]bool{}}
 	for sc.Scan() {
 		rd.line++
 		line, whole := bytes.CutSuffix(sc.Bytes(), []byte("\n"))
@@ -115,7 +115,8 @@ type reader struct {
 	run    *Run
 	line   int
 	header bool
-	seen   map[trialKey]int // the line of each trial
+	seen   map[trialKey]int  // the line of each trial
+	made   map[trialKey]bool // false if it was void, so that it may follow again
 }
 
 func (r *reader) add(line []byte) error {
@@ -181,13 +182,13 @@ func (r *reader) addTrial(line []byte) error {
 		return fmt.Errorf("a trial of block %d; the plan has blocks 0 to %d", t.Block, p.Blocks-1)
 	case !slices.Contains(p.Callers, t.Callers):
 		return fmt.Errorf("a trial with %d callers; the plan has %v", t.Callers, p.Callers)
-	case r.seen[key] != 0:
+	case r.seen[key] != 0 && r.made[key]:
 		return fmt.Errorf("the trial of %q with %d callers in block %d stands in line %d already", t.Arm, t.Callers, t.Block, r.seen[key])
 	}
 	if err := t.check(); err != nil {
 		return err
 	}
-	r.seen[key] = r.line
+	r.seen[key], r.made[key] = r.line, t.Void == ""
 	r.run.Trials = append(r.run.Trials, t)
 	return nil
 }

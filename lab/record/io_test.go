@@ -138,6 +138,26 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// A void trial may be made again.
+func TestVoidTrialFollowedByAnother(t *testing.T) {
+	void := trial("rest", 0, 1)
+	void.Void = "disturbed"
+	var b bytes.Buffer
+	w, err := NewWriter(&b, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range []Trial{void, void, trial("rest", 0, 1)} {
+		if err := w.Trial(tr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := Read(&b)
+	if err != nil || len(run.Trials) != 3 {
+		t.Fatalf("got %v, %v", run, err)
+	}
+}
+
 func TestUnknownFieldsAreIgnored(t *testing.T) {
 	in := strings.Replace(string(written(t)), `"type":"trial",`, `"type":"trial","weather":"rain",`, 1)
 	if run, err := Read(strings.NewReader(in)); err != nil || len(run.Trials) != 3 {

@@ -60,7 +60,8 @@ type Trial struct {
 	Arm     string    `json:"arm"`
 	Callers int       `json:"callers"`
 	Started time.Time `json:"started"`
-	// Void says why the trial does not count, "" if it does.
+	// Void says why the trial does not count, "" if it does. A void trial may
+	// be followed by another of the same block, arm and load.
 	Void string `json:"void,omitempty"`
 
 	// Seconds is the measured time.

@@ -38,6 +38,7 @@ type page struct {
 	Loads           []pageLoad
 	Traffic         *chart
 	Published       []publishedRow
+	IDNote          string
 	Source          string
 	Machine, Plan   []fact
 	Base            string
@@ -71,7 +72,7 @@ type cell struct{ Head, Value string }
 func newPage(v *view) *page {
 	p := &page{
 		CSS: template.CSS(pageCSS), Title: v.title(), Headline: v.headline(), Date: date(v.run.Header.Started),
-		Work: v.amountOfWork(), Traffic: v.traffic(), Published: v.published(), Source: publishedSource,
+		Work: v.amountOfWork(), Traffic: v.traffic(), Published: v.published(), IDNote: v.idNote(), Source: publishedSource,
 		Machine: v.machineFacts(), Plan: v.planFacts(), Base: v.base,
 		P50: thousands(stats.MinSamples(50)), P99: thousands(stats.MinSamples(99)), Payload: v.plan.Payload != nil,
 	}

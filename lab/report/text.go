@@ -187,6 +187,9 @@ func (t *text) published() {
 		tab.rows = append(tab.rows, tableRow{[]string{r.Arm, r.Here, r.There, r.Wire}, ""})
 	}
 	tab.write(t)
+	if note := t.view.idNote(); note != "" {
+		t.paragraph("", "", note)
+	}
 }
 
 // table aligns cells; columns are to the right unless left says otherwise.

@@ -91,13 +91,17 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 }
 
+// stolenReason voids a trial that a hypervisor disturbed; Trial.Stolen says how
+// much. The text is one for all, so that reports can count it.
+var stolenReason = fmt.Sprintf("more than %g %% of the machine's CPU time was stolen", 100*MaxStolen)
+
 // voidBy applies the rules that void a trial that was made. window is the time
 // that t.Stolen is of.
 func voidBy(t *record.Trial, window time.Duration) string {
 	share := t.Stolen / (window.Seconds() * float64(runtime.NumCPU()))
 	switch {
 	case share > MaxStolen:
-		return fmt.Sprintf("%.1f %% of the machine's CPU time was stolen; the limit is %g %%", 100*share, 100*MaxStolen)
+		return stolenReason
 	case t.Calls == 0 && len(t.Errors) == 0:
 		return fmt.Sprintf("no call ended within the measured %g s", t.Seconds)
 	}

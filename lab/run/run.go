@@ -11,7 +11,7 @@
 // nonsense is void: it is recorded with the reason, and the run goes on with
 // fresh processes. A trial is also void if no call ended in time, and by one
 // rule fixed beforehand: if a hypervisor took more than [MaxStolen] of the
-// machine's CPU time.
+// machine's CPU time. Only then it is made again at once.
 package run
 
 import (
@@ -40,6 +40,10 @@ const (
 	maxStretched = 3 * time.Second
 	// startTimeout bounds the start of one end of a trial.
 	startTimeout = 15 * time.Second
+	// maxAgain is how often a trial is made again because CPU time was stolen
+	// from it. That says nothing of the arm, so the block stays a fair one. A
+	// trial that is void for another reason is the arm's own doing and stays so.
+	maxAgain = 2
 	// perTrial is about what it costs to start the two ends of an arm; it is
 	// used for the first estimate of the time left only.
 	perTrial = 60 * time.Millisecond
@@ -144,30 +148,35 @@ func (r *runner) arm(ctx context.Context, block int, arm plan.Arm) error {
 	defer func() { e.stop() }()
 	for i, callers := range r.plan.Callers {
 		r.progress.Block, r.progress.Arm, r.progress.Callers = block, arm.Name, callers
-		r.report()
-		t := record.Trial{Block: block, Arm: arm.Name, Callers: callers, Started: time.Now()}
-		var err error
-		if e == nil {
-			e, err = r.start(ctx, arm)
-		}
-		if err == nil {
-			err = e.trial(ctx, &t, r.seed(block, i))
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			t.Void = err.Error()
-			e.stop()
-			e = nil
+		for again := 0; ; again++ {
+			r.report()
+			t := record.Trial{Block: block, Arm: arm.Name, Callers: callers, Started: time.Now()}
+			var err error
+			if e == nil {
+				e, err = r.start(ctx, arm)
+			}
+			if err == nil {
+				err = e.trial(ctx, &t, r.seed(block, i))
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				t.Void = err.Error()
+				e.stop()
+				e = nil
+			}
+			if t.Void != "" {
+				r.progress.Void++
+			}
+			if err := r.config.Sink.Trial(t); err != nil {
+				return err
+			}
+			if t.Void != stolenReason || again == maxAgain {
+				break
+			}
 		}
 		r.progress.Done++
-		if t.Void != "" {
-			r.progress.Void++
-		}
-		if err := r.config.Sink.Trial(t); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -139,9 +139,18 @@ func testPlan(arms ...plan.Arm) *plan.Plan {
 	}
 }
 
+// trials keeps the last trial of each block, arm and load: one from which CPU
+// time was stolen is made again.
 type trials []record.Trial
 
 func (t *trials) Trial(trial record.Trial) error {
+	if n := len(*t); n > 0 {
+		last := &(*t)[n-1]
+		if last.Void == stolenReason && last.Block == trial.Block && last.Arm == trial.Arm && last.Callers == trial.Callers {
+			*last = trial
+			return nil
+		}
+	}
 	*t = append(*t, trial)
 	return nil
 }
@@ -321,7 +330,11 @@ func TestInterruptedBetweenTrials(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := &cancelSink{n: 3, cancel: cancel}
 	partial, err := Run(ctx, testPlan(wire("steady"), wire("steady2")), config(s))
-	if err != nil || partial != "stopped after 3 of 8 trials: interrupted" || len(s.trials) != 3 {
+	done := 3
+	if s.trials[2].Void == stolenReason { // it would have been made again
+		done = 2
+	}
+	if err != nil || partial != fmt.Sprintf("stopped after %d of 8 trials: interrupted", done) || len(s.trials) != 3 {
 		t.Errorf("partial %q, error %v, %d trials", partial, err, len(s.trials))
 	}
 	noneLeft(t, pids)
@@ -425,7 +438,7 @@ func TestVoidRules(t *testing.T) {
 		{"only errors", record.Trial{Errors: map[string]int64{"UNKNOWN": 1}}, ""},
 		{"calls", record.Trial{Calls: 1}, ""},
 		{"stolen below", record.Trial{Calls: 1, Stolen: 0.05 * cpuSeconds}, ""},
-		{"stolen above", record.Trial{Calls: 1, Stolen: 0.06 * cpuSeconds}, "6.0 % of the machine's CPU time was stolen; the limit is 5 %"},
+		{"stolen above", record.Trial{Calls: 1, Stolen: 0.06 * cpuSeconds}, "more than 5 % of the machine's CPU time was stolen"},
 	} {
 		if got := voidBy(&tc.trial, time.Second); got != tc.void {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.void)
