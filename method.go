@@ -34,13 +34,19 @@ type Method struct {
 	Desc protoreflect.MethodDescriptor
 
 	handler methodHandler
+	path    string // what Path returns, made once when the method is registered
 }
 
 // FullName returns "arith.Arith/Sum".
 func (m *Method) FullName() string { return m.Service + "/" + m.Name }
 
 // Path returns "/arith.Arith/Sum", gRPC's form of the name.
-func (m *Method) Path() string { return "/" + m.Service + "/" + m.Name }
+func (m *Method) Path() string {
+	if m.path != "" {
+		return m.path
+	}
+	return "/" + m.Service + "/" + m.Name
+}
 
 // StreamKind says which sides of a method stream.
 type StreamKind uint8

@@ -150,6 +150,7 @@ func (r *Registry) add(service string, metadata any, methods ...*Method) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range methods {
+		m.path = m.Path()
 		if _, ok := r.methods[m.Path()]; ok {
 			panic(fmt.Sprintf("everywire: method %s is registered twice", m.FullName()))
 		}

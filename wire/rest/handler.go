@@ -23,9 +23,14 @@ import (
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
-// bodyTimeout is how long a request's body may take to come in. The deadline
-// of the call itself begins when it has.
+// bodyTimeout is how long a request may take to come in, body and all. The
+// deadline of the call itself begins when it has.
 const bodyTimeout = 2 * time.Minute
+
+// readDeadline is what the ResponseWriter of net/http can do. After the body
+// the read deadline must go, or a handler that runs longer would be cancelled
+// when it passes.
+type readDeadline interface{ SetReadDeadline(time.Time) error }
 
 // NewHandler returns the wire as an http.Handler, for a server of the caller's
 // own. It refuses routes that it does not support and routes in conflict; the
@@ -39,6 +44,9 @@ type handler struct {
 	logger *slog.Logger
 	prefix string // of all paths; "" or begins with a slash and does not end in one
 	codec  json.Codec
+	// ownServer is set on our own listener. On another's server the timeouts
+	// are the other's.
+	ownServer bool
 
 	table atomic.Pointer[table]
 	mu    sync.Mutex // held while the table is remade
@@ -202,7 +210,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header()["Connection"] = []string{"close"}
 	}
-	if no := h.accept(x, w, r); no != nil {
+	if no := h.accept(x, r); no != nil {
 		if no.allow != "" {
 			w.Header()["Allow"] = []string{no.allow}
 		}
@@ -218,6 +226,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		writeProblem(w, r, no.status, status.New(no.code, no.message))
 		return
+	}
+	if d, ok := w.(readDeadline); ok && h.ownServer {
+		_ = d.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
 	}
 	outcome := h.cfg.Unary(r.Context(), &x.in)
 	header := w.Header()
@@ -236,10 +247,16 @@ func writeProblem(w http.ResponseWriter, r *http.Request, httpStatus int, s *sta
 	write(w, r, httpStatus, problemHeader, encodeProblem(httpStatus, s))
 }
 
+// sniffed is the length up to which net/http buffers a body and sets its length
+// itself, which is cheaper.
+const sniffed = 2 << 10
+
 func write(w http.ResponseWriter, r *http.Request, httpStatus int, contentType []string, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = contentType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if len(body) > sniffed || r.Method == http.MethodHead {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
 	w.WriteHeader(httpStatus)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // fails only if the client is gone, whom nothing can be told
@@ -247,7 +264,7 @@ func write(w http.ResponseWriter, r *http.Request, httpStatus int, contentType [
 }
 
 // accept reads a request into x, or says why not.
-func (h *handler) accept(x *exchange, w http.ResponseWriter, r *http.Request) *refusal {
+func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 	if no := h.route(x, r); no != nil {
 		return no
 	}
@@ -268,7 +285,7 @@ func (h *handler) accept(x *exchange, w http.ResponseWriter, r *http.Request) *r
 			return refuse(http.StatusBadRequest, codes.InvalidArgument, "%v", err)
 		}
 	}
-	body, no := h.readBody(x, w, r)
+	body, no := h.readBody(x, r)
 	if no != nil {
 		return no
 	}
@@ -304,7 +321,7 @@ func (h *handler) route(x *exchange, r *http.Request) *refusal {
 }
 
 // readBody returns the request's body, nil if it has none.
-func (h *handler) readBody(x *exchange, w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
@@ -312,10 +329,6 @@ func (h *handler) readBody(x *exchange, w http.ResponseWriter, r *http.Request) 
 	if r.ContentLength > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	// Not every ResponseWriter of another's server can set a deadline.
-	ctl := http.NewResponseController(w)
-	_ = ctl.SetReadDeadline(time.Now().Add(bodyTimeout))
-	defer func() { _ = ctl.SetReadDeadline(time.Time{}) }()
 	if wrong := checkContentType(r.Header); wrong != "" {
 		// A chunked body may turn out to be empty; then its type is no matter.
 		if r.ContentLength < 0 && isEmpty(r) {

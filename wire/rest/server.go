@@ -40,9 +40,11 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.ownServer = true
 	s := &server{http: &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
 		IdleTimeout:       serverIdleTimeout,
 		MaxHeaderBytes:    headerLimit(cfg.Limits.MaxMetadata),
 		ErrorLog:          slog.NewLogLogger(h.logger.Handler(), slog.LevelWarn),

@@ -42,14 +42,14 @@ type Outcome struct {
 // Lookup finds a method by its path; the error is Unimplemented, worded as
 // grpc-go words it.
 func (c *ServerConfig) Lookup(path string) (*everywire.Method, error) {
-	if m, ok := c.Registry.Lookup(path); ok {
+	if m, found := c.Registry.Lookup(path); found {
 		return m, nil
 	}
 	service, method, err := everywire.SplitMethod(path)
 	if err != nil {
 		return nil, status.Errorf(codes.Unimplemented, "malformed method name: %q", path)
 	}
-	if _, ok := c.Registry.GetServiceInfo()[service]; !ok {
+	if _, found := c.Registry.GetServiceInfo()[service]; !found {
 		return nil, status.Errorf(codes.Unimplemented, "unknown service %v", service)
 	}
 	return nil, status.Errorf(codes.Unimplemented, "unknown method %v for service %v", method, service)
@@ -89,7 +89,7 @@ func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) e
 	}
 	reply, err := in.Method.Unary(ctx, func(v any) error {
 		if err := in.Decode(v); err != nil {
-			if _, ok := status.FromError(err); ok {
+			if _, is := status.FromError(err); is {
 				return err
 			}
 			return status.Errorf(codes.InvalidArgument, "request of %s: %v", in.Method.FullName(), err)
@@ -116,13 +116,16 @@ func tooLarge(verb string, n, limit int) error {
 	return status.Errorf(codes.ResourceExhausted, "%s message larger than max (%d vs. %d)", verb, n, limit)
 }
 
+// ok is the status of every call that went well; nobody changes a status.
+var ok = status.New(codes.OK, "")
+
 // StatusOf is the status of an error that a handler or a wire returned: its
 // own, or that of a context error, or Unknown. nil is OK.
 func StatusOf(err error) *status.Status {
 	if err == nil {
-		return status.New(codes.OK, "")
+		return ok
 	}
-	if s, ok := status.FromError(err); ok {
+	if s, is := status.FromError(err); is {
 		return s
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
