@@ -27,7 +27,7 @@ onload = () => {
     for (const e of doc.body.querySelectorAll("*")) {
       const r = e.getBoundingClientRect();
       if (r.width > 0 && r.height > 0 && (r.right > w + 1 || r.left < -1))
-        out.push(e.tagName + " " + e.textContent.trim().slice(0, 40) + " from " + r.left + " to " + r.right);
+        out.push(e.tagName + " " + e.textContent.replace(/\s+/g, " ").slice(0, 40) + " from " + r.left + " to " + r.right);
     }
     lines.push("FRAME " + w + " px, " + doc.body.querySelectorAll("svg").length + " charts [[" + out.join("; ") + "]]");
   }
