@@ -4,8 +4,11 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/everywire/everywire/lab/run"
 )
@@ -15,6 +18,7 @@ import (
 type progress struct {
 	w        io.Writer
 	terminal bool
+	columns  func() int // of the terminal, which may be resized at any time
 	last     time.Time
 	width    int // of the line on the terminal
 }
@@ -23,10 +27,11 @@ const (
 	terminalEvery = 100 * time.Millisecond
 	plainEvery    = 10 * time.Second
 	barWidth      = 24
+	minBarWidth   = 8
 )
 
 func newProgress(w io.Writer) *progress {
-	return &progress{w: w, terminal: isTerminal(w)}
+	return &progress{w: w, terminal: isTerminal(w), columns: func() int { return columns(w) }}
 }
 
 func (p *progress) show(now run.Progress) {
@@ -49,18 +54,36 @@ func (p *progress) show(now run.Progress) {
 		fmt.Fprintln(p.w, line)
 		return
 	}
-	filled := barWidth * now.Done / max(now.Total, 1)
-	line = strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled) + " " + line
+	// A line as wide as the terminal would go on in the next row, which "\r"
+	// does not leave again; so the bar goes first, then the line's end.
+	room := p.columns() - 1
+	if bar := min(barWidth, room-len([]rune(line))-1); bar >= minBarWidth {
+		filled := bar * now.Done / max(now.Total, 1)
+		line = strings.Repeat("█", filled) + strings.Repeat("░", bar-filled) + " " + line
+	}
+	if runes := []rune(line); len(runes) > room {
+		line = string(runes[:max(0, room)])
+	}
 	width := len([]rune(line))
-	fmt.Fprintf(p.w, "\r%s%s", line, strings.Repeat(" ", max(0, p.width-width)))
+	fmt.Fprintf(p.w, "\r%s%s", line, strings.Repeat(" ", max(0, min(p.width, room)-width)))
 	p.width = width
 }
 
 // done clears the line.
 func (p *progress) done() {
 	if p.terminal && p.width > 0 {
-		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.width))
+		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", max(0, min(p.width, p.columns()-1))))
 	}
+}
+
+// columns is how wide the terminal w is; 80 where that is not known.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 80
 }
 
 func round(d time.Duration) time.Duration { return max(d.Round(time.Second), time.Second) }
