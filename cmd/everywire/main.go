@@ -56,6 +56,10 @@ var errInterrupted = errors.New("interrupted")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks the command to end in good order. From then on
+	// signals do what they do by default, so that a second one ends a command
+	// that takes too long; children of compare end with their input.
+	context.AfterFunc(ctx, stop)
 	code := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

@@ -33,7 +33,7 @@ func (*serveCmd) Help() string {
   printf '{"jsonrpc":"2.0","method":"sum","params":[20,21],"id":1}\n' | nc -N localhost 7070
 
 Keys and values of kv are bytes; in JSON they are base64. SIGINT or SIGTERM stops the server when
-the calls in flight have ended. "everywire targets" lists what a target may say.`
+the calls in flight have ended, a second one stops it at once. "everywire targets" lists what a target may say.`
 }
 
 // Run serves until it is interrupted.
@@ -53,7 +53,7 @@ func (c *serveCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "serving %s on %v\n", strings.Join(c.Services, ", "), t)
 	}
 	<-a.ctx.Done()
-	fmt.Fprintf(a.stderr, "stopping: calls in flight have %v to finish\n", c.Drain)
+	fmt.Fprintf(a.stderr, "stopping: calls in flight have %v to finish; a second signal stops at once\n", c.Drain)
 	if err := server.Wait(); err != nil {
 		return errors.Join(errors.New("stopped, but not cleanly"), err)
 	}
