@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -160,9 +159,8 @@ func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, exe, file str
 		return false, fmt.Errorf("cannot write the record: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	buffered := bufio.NewWriter(f)
-	defer func() { err = errors.Join(err, buffered.Flush()) }()
-	w, err := record.NewWriter(buffered, record.Header{
+	// Not buffered: a killed run leaves all its finished trials.
+	w, err := record.NewWriter(f, record.Header{
 		Started: time.Now(), Build: run.Build(), Machine: run.Machine(), Plan: *p,
 	})
 	if err != nil {

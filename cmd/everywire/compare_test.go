@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	stdjson "encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,28 @@ func TestCompareInterrupted(t *testing.T) {
 		if text, err := os.ReadFile(children); err == nil && len(text) > 0 {
 			t.Errorf("children are left: %s", text)
 		}
+	}
+}
+
+// The record is in the file as the run goes, so that a killed run leaves all
+// its finished trials.
+func TestCompareRecordsAsItGoes(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan int, 1)
+	go func() {
+		done <- execute(ctx, []string{"compare", "--wires", "rest", "--callers", "1", "--blocks", "1", "--measure", "1s", "--out", dir},
+			strings.NewReader(""), io.Discard, io.Discard)
+	}()
+	var text []byte
+	for deadline := time.Now().Add(20 * time.Second); len(text) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		text, _ = os.ReadFile(filepath.Join(dir, "run.jsonl"))
+	}
+	cancel()
+	<-done
+	if !bytes.HasSuffix(text, []byte("}\n")) || bytes.Count(text, []byte("\n")) != 1 {
+		t.Errorf("while the first trial runs the record is %q, want the header", text)
 	}
 }
 
