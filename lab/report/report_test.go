@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -174,6 +175,23 @@ func TestTextInColor(t *testing.T) {
 	}
 	if got := regexp.MustCompile(`\x1b\[[0-9]*m`).ReplaceAllString(colored.String(), ""); got != plainText.String() {
 		t.Error("the text in colour differs from the plain one")
+	}
+}
+
+// A trial that was made again is one trial of the plan, so that it cannot hide
+// one that is missing.
+func TestPartialCountsTrialsMadeAgain(t *testing.T) {
+	whole := runs()["quick"]
+	run := *whole
+	again := whole.Trials[0]
+	again.Void = "CPU time was stolen"
+	run.Trials = slices.Concat([]record.Trial{again, again}, whole.Trials)
+	if s := newView(&run).partial; s != "" {
+		t.Errorf("a whole run is called partial: %s", s)
+	}
+	run.Trials = slices.Concat([]record.Trial{again, again}, whole.Trials[:len(whole.Trials)-1])
+	if s, want := newView(&run).partial, "The record is not complete: 23 of 24 trials ran."; s != want {
+		t.Errorf("got %q, want %q", s, want)
 	}
 }
 

@@ -25,7 +25,7 @@ type view struct {
 
 func newView(run *record.Run) *view {
 	v := &view{run: run, plan: &run.Header.Plan, sum: stats.Summarize(run), base: run.Header.Plan.Baseline}
-	have, want := len(run.Trials), v.plan.Blocks*len(v.plan.Arms)*len(v.plan.Callers)
+	have, want := ran(run.Trials), v.plan.Blocks*len(v.plan.Arms)*len(v.plan.Callers)
 	trials := fmt.Sprintf("%s of %s trials ran.", thousands(int64(have)), thousands(int64(want)))
 	switch {
 	case run.End == nil:
@@ -36,6 +36,20 @@ func newView(run *record.Run) *view {
 		v.partial = "The record is not complete: " + trials
 	}
 	return v
+}
+
+// ran counts the trials of the plan that ran; one that was void and made again
+// is one.
+func ran(trials []record.Trial) int {
+	type key struct {
+		block, callers int
+		arm            string
+	}
+	seen := map[key]bool{}
+	for _, t := range trials {
+		seen[key{t.Block, t.Callers, t.Arm}] = true
+	}
+	return len(seen)
 }
 
 // excluded names the arms that were asked for and are not in the plan.
