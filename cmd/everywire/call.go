@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,17 +127,26 @@ func (c *callCmd) readRequest(a *app, in any) error {
 func (c *callCmd) context(ctx context.Context) (context.Context, error) {
 	for _, h := range c.Header {
 		key, value, ok := strings.Cut(h, ":")
-		if !ok || key == "" {
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		switch {
+		case !ok || key == "":
 			return nil, usagef("the header %q is not KEY:VALUE", h)
+		case strings.ContainsFunc(key, notInKeys):
+			return nil, usagef("the header %q: a key consists of letters, digits, '-', '_' and '.'", h)
 		}
-		ctx = metadata.AppendToOutgoingContext(ctx, strings.TrimSpace(key), strings.TrimSpace(value))
+		ctx = metadata.AppendToOutgoingContext(ctx, key, value)
 	}
 	return ctx, nil
 }
 
+// notInKeys reports whether metadata keys cannot have r.
+func notInKeys(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.'
+}
+
 func printMetadata(w io.Writer, what string, md metadata.MD) {
-	for key, values := range md {
-		for _, v := range values {
+	for _, key := range slices.Sorted(maps.Keys(md)) {
+		for _, v := range md[key] {
 			if strings.HasSuffix(key, "-bin") {
 				fmt.Fprintf(w, "%s %s: %x\n", what, key, v)
 				continue

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -112,7 +113,14 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	}
 }
 
-// oneLine keeps errors to one line each.
+// oneLine keeps errors to one line each, and the terminal as it is: a message
+// may be a server's.
 func oneLine(err error) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	line := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, line)
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"google.golang.org/grpc/metadata"
 )
 
 // TestMain lets the test's own program be the child processes of compare.
@@ -69,6 +73,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", `{"numbers":["x"]}`}, "numbers[0]"},
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", `{"numbers":`}, "line 1"},
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", "novalue"}, "is not KEY:VALUE"},
+		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", " :v"}, "is not KEY:VALUE"},
+		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", "a b:v"}, "a key consists of letters"},
 		{[]string{"compare", "--wires", "rest,soap"}, `no wire "soap"`},
 		{[]string{"compare", "--wires", "grpc?codec=xml"}, "it is one of protobuf, json, msgpack"},
 		{[]string{"compare", "--wires", "rest+tls"}, "cleartext TCP"},
@@ -153,6 +159,29 @@ func TestHelp(t *testing.T) {
 	stdout, _, status = command(t, "", "version")
 	if status != exitOK || !strings.HasPrefix(stdout, "everywire ") {
 		t.Errorf("version: status %d, %s", status, stdout)
+	}
+}
+
+// A server's message cannot move the cursor or paint the terminal, and makes
+// one line.
+func TestErrorsAreHarmless(t *testing.T) {
+	got := oneLine(errors.New("a\x1b[2Jb\r\n\tc\u009bd é"))
+	if want := "a\uFFFD[2Jb ; c\uFFFDd é"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Metadata is printed in the same order each time.
+func TestMetadataInOrder(t *testing.T) {
+	md := metadata.MD{}
+	want := ""
+	for c := 'a'; c <= 'z'; c++ {
+		md.Append(string(c), "1", "2")
+		want += fmt.Sprintf("header %c: 1\nheader %c: 2\n", c, c)
+	}
+	var b bytes.Buffer
+	if printMetadata(&b, "header", md); b.String() != want {
+		t.Errorf("got\n%s", b.String())
 	}
 }
 
