@@ -36,7 +36,7 @@ var importRules = []importRule{
 		reason:    "core is gRPC's programming model without a wire or a codec: whoever only registers services compiles neither",
 	},
 	{
-		dirs: []string{"codec/..."}, ours: []string{"schema"},
+		dirs: []string{"codec/..."}, ours: []string{"schema", "codec/internal/..."},
 		forbidden: []string{"google.golang.org/grpc", "net/http"},
 		reason:    "a codec is bytes and types; one that knew calls could not be used on every wire",
 	},

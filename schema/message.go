@@ -70,10 +70,12 @@ type Field struct {
 	// or what an optional's pointer points at. For Struct and Proto kinds it
 	// is the type as written, pointer or not.
 	Type reflect.Type
-	// Repeated is true for a slice (other than []byte) and for an array.
+	// Repeated is true for a slice other than []byte.
 	Repeated bool
 	// MapKey is the kind of the keys of a map field, else Invalid.
 	MapKey Kind
+	// TextKey is true for a map whose keys go through encoding.TextMarshaler.
+	TextKey bool
 	// Optional is true for a pointer to a scalar: nil means absent.
 	Optional bool
 	// Quoted is true if the field's tag asks for 64-bit integers to be

@@ -241,6 +241,7 @@ func (b *builder) classify(m *Message, sf reflect.StructField, f *Field) (err er
 		default:
 			return fieldError(m, sf, "a map's key must be a string, an integer or a bool, not %s", t.Key())
 		}
+		f.TextKey = isText(t.Key())
 		t = t.Elem()
 	case t.Kind() == reflect.Slice:
 		f.Repeated = true

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -146,7 +147,7 @@ func (e *encoder) any(b []byte, v any) ([]byte, error) {
 	case []any:
 		return e.anyArray(b, v)
 	case schema.Number:
-		if n, whole := numberLen([]byte(v)); n == 0 || n != len(v) || !whole {
+		if n, whole := text.NumberLen([]byte(v)); n == 0 || n != len(v) || !whole {
 			return b, errorf("the Number %q is not an integer", short(string(v)))
 		}
 		return append(b, v...), nil

@@ -4,57 +4,20 @@ import (
 	"errors"
 	"math"
 	"strconv"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 // number reads the number at pos (RFC 8259, section 6). whole is true if it
 // has neither a fraction nor an exponent.
 func (d *decoder) number() (lit []byte, whole bool, err error) {
-	n, whole := numberLen(d.data[d.pos:])
+	n, whole := text.NumberLen(d.data[d.pos:])
 	if n == 0 {
 		return nil, false, d.errorf(d.pos, "malformed number")
 	}
 	lit = d.data[d.pos : d.pos+n]
 	d.pos += n
 	return lit, whole, nil
-}
-
-// numberLen returns the length of the JSON number that s starts with, or 0 if
-// there is none. "01" is malformed, not a 0 that something follows.
-func numberLen(s []byte) (n int, whole bool) {
-	i := 0
-	digits := func() bool {
-		start := i
-		for i < len(s) && s[i]-'0' <= 9 {
-			i++
-		}
-		return i > start
-	}
-	if i < len(s) && s[i] == '-' {
-		i++
-	}
-	start := i
-	if !digits() || s[start] == '0' && i > start+1 {
-		return 0, false
-	}
-	whole = true
-	if i < len(s) && s[i] == '.' {
-		whole = false
-		i++
-		if !digits() {
-			return 0, false
-		}
-	}
-	if i < len(s) && s[i]|0x20 == 'e' {
-		whole = false
-		i++
-		if i < len(s) && (s[i] == '+' || s[i] == '-') {
-			i++
-		}
-		if !digits() {
-			return 0, false
-		}
-	}
-	return i, whole
 }
 
 var (
@@ -154,7 +117,7 @@ func (d *decoder) numeral(want string) (lit []byte, err error) {
 		if lit, err = d.str(); err != nil {
 			return nil, err
 		}
-		if n, _ := numberLen(lit); n == 0 || n != len(lit) {
+		if n, _ := text.NumberLen(lit); n == 0 || n != len(lit) {
 			d.pos = start
 			return nil, d.mismatch(want)
 		}

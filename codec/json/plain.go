@@ -95,7 +95,7 @@ func (made structPlanner) field(f *schema.Field, t reflect.Type) (appendFunc, re
 	case f.Repeated:
 		return appendList(a), readList(r)
 	case f.MapKey != schema.Invalid:
-		return appendMap(f, t, a), readMap(f, t, r)
+		return appendMap(f, a), readMap(f, t, r)
 	case f.Optional:
 		return appendOptional(a), readOptional(r)
 	}

@@ -69,7 +69,7 @@ func scalarElement(f *schema.Field) (appendFunc, readFunc) {
 	case schema.Duration:
 		return func(_ *encoder, b []byte, v reflect.Value) ([]byte, error) {
 				n := v.Int()
-				return appendDuration(b, n/int64(time.Second), int(n%int64(time.Second))), nil
+				return appendDuration(b, n/int64(time.Second), int32(n%int64(time.Second))), nil
 			}, func(d *decoder, v reflect.Value) error {
 				n, err := d.duration()
 				v.SetInt(int64(n))

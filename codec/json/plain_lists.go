@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -142,8 +143,7 @@ type entry struct {
 }
 
 // appendMap writes an object whose names are the keys as text, sorted.
-func appendMap(f *schema.Field, t reflect.Type, elem appendFunc) appendFunc {
-	text := textKey(f, t)
+func appendMap(f *schema.Field, elem appendFunc) appendFunc {
 	return func(e *encoder, b []byte, v reflect.Value) ([]byte, error) {
 		if err := e.enter(); err != nil {
 			return b, err
@@ -154,7 +154,7 @@ func appendMap(f *schema.Field, t reflect.Type, elem appendFunc) appendFunc {
 			// structs need it.
 			value := reflect.New(f.Type).Elem()
 			value.Set(it.Value())
-			key, err := keyText(it.Key(), text)
+			key, err := keyText(it.Key(), f.TextKey)
 			if err != nil {
 				return b, err
 			}
@@ -182,13 +182,6 @@ func appendMap(f *schema.Field, t reflect.Type, elem appendFunc) appendFunc {
 	}
 }
 
-// textKey reports whether the keys of the map type t are a text type.
-func textKey(f *schema.Field, t reflect.Type) bool {
-	return f.MapKey == schema.String &&
-		t.Key().Implements(reflect.TypeFor[encoding.TextMarshaler]()) &&
-		reflect.PointerTo(t.Key()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-}
-
 func keyText(k reflect.Value, isText bool) (string, error) {
 	if isText {
 		text, err := k.Interface().(encoding.TextMarshaler).MarshalText()
@@ -210,7 +203,7 @@ func keyText(k reflect.Value, isText bool) (string, error) {
 
 // readMap reads an object into a map. An empty one is left nil.
 func readMap(f *schema.Field, t reflect.Type, elem readFunc) readFunc {
-	keyType, text := t.Key(), textKey(f, t)
+	keyType := t.Key()
 	return func(d *decoder, v reflect.Value) error {
 		if err := d.enter('{', "an object"); err != nil {
 			return err
@@ -225,7 +218,7 @@ func readMap(f *schema.Field, t reflect.Type, elem readFunc) readFunc {
 			}
 			shown := string(name)
 			key := reflect.New(keyType).Elem()
-			if err := d.setKey(key, name, f.MapKey, text); err != nil {
+			if err := d.setKey(key, name, f); err != nil {
 				return err
 			}
 			if v.MapIndex(key).IsValid() {
@@ -241,10 +234,10 @@ func readMap(f *schema.Field, t reflect.Type, elem readFunc) readFunc {
 }
 
 // setKey sets a map's key from a member's name, which has just been read.
-func (d *decoder) setKey(key reflect.Value, name []byte, kind schema.Kind, text bool) error {
-	switch kind {
+func (d *decoder) setKey(key reflect.Value, name []byte, f *schema.Field) error {
+	switch f.MapKey {
 	case schema.String:
-		if text {
+		if f.TextKey {
 			if err := key.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(name)); err != nil {
 				return &Error{offset: d.named, Reason: err.Error(), cause: err}
 			}
@@ -277,7 +270,7 @@ func (d *decoder) boolKey(name []byte) (bool, error) {
 }
 
 func (d *decoder) intKey(name []byte, bits int, typ string) (int64, error) {
-	if n, _ := numberLen(name); n > 0 && n == len(name) {
+	if n, _ := text.NumberLen(name); n > 0 && n == len(name) {
 		if k, err := toInt(name, bits); err == nil {
 			return k, nil
 		}
@@ -286,7 +279,7 @@ func (d *decoder) intKey(name []byte, bits int, typ string) (int64, error) {
 }
 
 func (d *decoder) uintKey(name []byte, bits int, typ string) (uint64, error) {
-	if n, _ := numberLen(name); n > 0 && n == len(name) {
+	if n, _ := text.NumberLen(name); n > 0 && n == len(name) {
 		if k, err := toUint(name, bits); err == nil {
 			return k, nil
 		}

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 // A wellKnown is the special form that ProtoJSON gives to a message type of
@@ -116,15 +118,15 @@ func readTimestamp(d *decoder, m *timestamppb.Timestamp) error {
 
 func appendDurationMessage(_ *encoder, b []byte, m *durationpb.Duration) ([]byte, error) {
 	s, n := m.GetSeconds(), m.GetNanos()
-	if s < -maxDuration || s > maxDuration || n <= -1e9 || n >= 1e9 || s > 0 && n < 0 || s < 0 && n > 0 {
+	if s < -text.MaxDuration || s > text.MaxDuration || n <= -1e9 || n >= 1e9 || s > 0 && n < 0 || s < 0 && n > 0 {
 		return b, errorf("the Duration of %d seconds and %d nanoseconds is out of range or of two signs", s, n)
 	}
-	return appendDuration(b, s, int(n)), nil
+	return appendDuration(b, s, n), nil
 }
 
 func readDurationMessage(d *decoder, m *durationpb.Duration) error {
 	s, n, err := d.seconds()
-	m.Seconds, m.Nanos = s, int32(n) //nolint:gosec // below 1e9
+	m.Seconds, m.Nanos = s, n
 	return err
 }
 
@@ -132,7 +134,7 @@ func readDurationMessage(d *decoder, m *durationpb.Duration) error {
 func appendFieldMask(_ *encoder, b []byte, m *fieldmaskpb.FieldMask) ([]byte, error) {
 	camel := make([]string, len(m.GetPaths()))
 	for i, path := range m.GetPaths() {
-		c, ok := camelPath(path)
+		c, ok := text.CamelPath(path)
 		if !ok {
 			return b, within(errorf("the path %q has no JSON form", short(path)), "paths["+strconv.Itoa(i)+"]")
 		}
@@ -149,54 +151,13 @@ func readFieldMask(d *decoder, m *fieldmaskpb.FieldMask) error {
 		return err
 	}
 	for path := range strings.SplitSeq(string(s), ",") {
-		p, ok := snakePath(path)
+		p, ok := text.SnakePath(path)
 		if !ok {
 			return d.errorf(start, "%q is not a path of a field mask", short(path))
 		}
 		m.Paths = append(m.Paths, p)
 	}
 	return nil
-}
-
-// camelPath turns a_b.c_d into aB.cD. It fails if snakePath would not turn
-// that back.
-func camelPath(path string) (string, bool) {
-	if !protoreflect.FullName(path).IsValid() {
-		return "", false
-	}
-	var b []byte
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		switch {
-		case c >= 'A' && c <= 'Z':
-			return "", false
-		case c != '_':
-			b = append(b, c)
-		default:
-			i++
-			if i == len(path) || path[i] < 'a' || path[i] > 'z' {
-				return "", false
-			}
-			b = append(b, path[i]-'a'+'A')
-		}
-	}
-	return string(b), true
-}
-
-func snakePath(path string) (string, bool) {
-	var b []byte
-	for i := range len(path) {
-		c := path[i]
-		switch {
-		case c == '_':
-			return "", false
-		case c >= 'A' && c <= 'Z':
-			b = append(b, '_', c-'A'+'a')
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(b), protoreflect.FullName(b).IsValid()
 }
 
 func (e *encoder) structMessage(b []byte, m *structpb.Struct) ([]byte, error) {

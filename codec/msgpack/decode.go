@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -218,10 +219,8 @@ func parseFloat(s []byte) (float64, bool) {
 	case "-Infinity":
 		return math.Inf(-1), true
 	}
-	for i, c := range s { // what strconv knows beyond decimal numbers is not meant
-		if (c < '0' || c > '9') && c != '-' && c != '.' && c|0x20 != 'e' && (c != '+' || i == 0) {
-			return 0, false
-		}
+	if n, _ := text.NumberLen(s); n == 0 || n < len(s) { // what strconv knows beyond JSON's numbers is not meant
+		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(s), 64)
 	return f, err == nil
@@ -276,17 +275,17 @@ func (d *decoder) time() (t time.Time, err error) {
 		if err != nil {
 			return t, err
 		}
-		if t.UnmarshalText(s) != nil {
+		var ok bool
+		if t, ok = text.ParseTime(s); !ok {
 			d.pos = start
 			return time.Time{}, d.errorf("%q is not an RFC 3339 time", short(string(s)))
 		}
-		t = t.UTC()
 	} else if typ != Ext {
 		return t, d.errorf("%v where a timestamp or an RFC 3339 string is needed", typ)
 	} else if t, err = d.Time(); err != nil {
 		return t, err
 	}
-	if s := t.Unix(); s < minSeconds || s > maxSeconds {
+	if !text.InYears(t) {
 		d.pos = start
 		return time.Time{}, d.errorf("the time is not within the years 1 to 9999")
 	}
@@ -300,10 +299,9 @@ func (d *decoder) seconds() (seconds int64, nanos int32, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	seconds, nanos, ok := parseDuration(s)
-	if !ok {
+	if seconds, nanos, err = text.ParseDuration(s); err != nil {
 		d.pos = start
-		return 0, 0, d.errorf(`%q is not a duration such as "1.5s", of at most %d seconds`, short(string(s)), int64(maxDuration))
+		return 0, 0, d.errorf(`%q is not a duration such as "1.5s", of at most %d seconds`, short(string(s)), int64(text.MaxDuration))
 	}
 	return seconds, nanos, nil
 }
@@ -314,13 +312,12 @@ func (d *decoder) duration() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	const most = math.MaxInt64 / int64(time.Second)
-	sum := seconds*int64(time.Second) + int64(nanos)
-	if seconds > most || seconds < -most || (sum < 0) != (seconds < 0 || nanos < 0) {
+	sum, ok := text.GoDuration(seconds, nanos)
+	if !ok {
 		d.pos = start
 		return 0, d.errorf("the duration is out of range for time.Duration (about 292 years)")
 	}
-	return time.Duration(sum), nil
+	return sum, nil
 }
 
 // short is s as an error shows it.

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -39,7 +40,7 @@ func (e *encoder) strBytes(s []byte) error {
 }
 
 func (e *encoder) time(t time.Time) error {
-	if s := t.Unix(); s < minSeconds || s > maxSeconds {
+	if !text.InYears(t) {
 		return errorf("the time %s is not within the years 1 to 9999", t.UTC().Format(time.RFC3339))
 	}
 	e.b = AppendTime(e.b, t)
@@ -48,6 +49,6 @@ func (e *encoder) time(t time.Time) error {
 
 func (e *encoder) duration(seconds int64, nanos int32) {
 	var buf [32]byte
-	s := appendDuration(buf[:0], seconds, nanos)
+	s := text.AppendDuration(buf[:0], seconds, nanos)
 	e.b = append(appendStrHeader(e.b, len(s)), s...)
 }

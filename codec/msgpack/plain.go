@@ -1,7 +1,6 @@
 package msgpack
 
 import (
-	"encoding"
 	"reflect"
 	"sync"
 
@@ -79,7 +78,7 @@ func (made structPlanner) plan(m *schema.Message) *structPlan {
 		if sf.MapKey != schema.Invalid {
 			f.key = &field{
 				kind: sf.MapKey, typ: t.Key(), bits: bitsOf(t.Key()),
-				text: sf.MapKey == schema.String && isTextKey(t.Key()),
+				text: sf.TextKey,
 			}
 		}
 		p.fields = append(p.fields, f)
@@ -90,17 +89,6 @@ func (made structPlanner) plan(m *schema.Message) *structPlan {
 	}
 	return p
 }
-
-// isTextKey reports whether keys of type t are written as text, by the rule
-// that package schema has for fields.
-func isTextKey(t reflect.Type) bool {
-	return t.Implements(textMarshalerType) && reflect.PointerTo(t).Implements(textUnmarshalerType)
-}
-
-var (
-	textMarshalerType   = reflect.TypeFor[encoding.TextMarshaler]()
-	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
 
 // bitsOf returns the size of a numeric type, else 0.
 func bitsOf(t reflect.Type) int {

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 // A wellKnown is the special form of one of protobuf's well-known types.
@@ -122,7 +124,7 @@ func (d *decoder) durationMessage(m *durationpb.Duration) error {
 func (e *encoder) fieldMask(m *fieldmaskpb.FieldMask) error {
 	camel := make([]string, len(m.GetPaths()))
 	for i, path := range m.GetPaths() {
-		c, ok := camelPath(path)
+		c, ok := text.CamelPath(path)
 		if !ok {
 			return at("paths", atIndex(i, errorf("the path %q has no JSON form", short(path))))
 		}
@@ -138,7 +140,7 @@ func (d *decoder) fieldMask(m *fieldmaskpb.FieldMask) error {
 		return err
 	}
 	for path := range strings.SplitSeq(string(s), ",") {
-		p, ok := snakePath(path)
+		p, ok := text.SnakePath(path)
 		if !ok {
 			d.pos = start
 			return d.errorf("%q is not a path of a field mask", short(path))
@@ -146,40 +148,4 @@ func (d *decoder) fieldMask(m *fieldmaskpb.FieldMask) error {
 		m.Paths = append(m.Paths, p)
 	}
 	return nil
-}
-
-// camelPath turns a_b.c_d into aB.cD. It fails if snakePath would not turn
-// that back.
-func camelPath(path string) (string, bool) {
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		if c >= 'A' && c <= 'Z' {
-			return "", false
-		}
-		if c == '_' {
-			if i++; i == len(path) || path[i] < 'a' || path[i] > 'z' {
-				return "", false
-			}
-			c = path[i] - 'a' + 'A'
-		}
-		b.WriteByte(c)
-	}
-	return b.String(), protoreflect.FullName(path).IsValid()
-}
-
-func snakePath(path string) (string, bool) {
-	var b strings.Builder
-	for i := range len(path) {
-		switch c := path[i]; {
-		case c == '_':
-			return "", false
-		case c >= 'A' && c <= 'Z':
-			b.WriteByte('_')
-			b.WriteByte(c - 'A' + 'a')
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), protoreflect.FullName(b.String()).IsValid()
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -296,7 +297,7 @@ func (f *field) setBytes(v reflect.Value, b []byte, depth int) error {
 		if err != nil {
 			return err
 		}
-		if seconds < minSeconds || seconds > maxSeconds || nanos < 0 || nanos >= 1e9 {
+		if seconds < text.MinSeconds || seconds > text.MaxSeconds || nanos < 0 || nanos >= 1e9 {
 			return fmt.Errorf("the Timestamp of %d seconds and %d nanos is outside the years 1 to 9999", seconds, nanos)
 		}
 		*t = time.Unix(seconds, nanos).UTC()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -292,18 +293,11 @@ func (e *encoder) text(v reflect.Value) error {
 	return nil
 }
 
-// The range of google.protobuf.Timestamp: the years 1 to 9999.
-const (
-	minSeconds = -62135596800
-	maxSeconds = 253402300799
-)
-
 func (e *encoder) time(t time.Time) error {
-	seconds := t.Unix()
-	if seconds < minSeconds || seconds > maxSeconds {
+	if !text.InYears(t) {
 		return fmt.Errorf("the time %v is outside the years 1 to 9999", t)
 	}
-	e.secondsNanos(seconds, int64(t.Nanosecond()))
+	e.secondsNanos(t.Unix(), int64(t.Nanosecond()))
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -225,7 +226,7 @@ func documents() *rapid.Generator[any] {
 
 func times() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
-		return time.Unix(rapid.Int64Range(minSeconds, maxSeconds).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "n")).UTC()
+		return time.Unix(rapid.Int64Range(text.MinSeconds, text.MaxSeconds).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "n")).UTC()
 	})
 }
 

@@ -1,7 +1,6 @@
 package protobuf
 
 import (
-	"encoding"
 	"fmt"
 	"reflect"
 	"sync"
@@ -93,7 +92,7 @@ func compile(m *schema.Message, done map[*schema.Message]*plan) (*plan, error) {
 			keyType := m.Type.Field(sf.Index).Type.Key()
 			f.key = &field{
 				number: 1, kind: sf.MapKey, wire: wireType(sf.MapKey), typ: keyType,
-				text: sf.MapKey == schema.String && isTextKey(keyType),
+				text: sf.TextKey,
 			}
 			value := *f
 			value.number, value.key = 2, nil
@@ -107,17 +106,6 @@ func compile(m *schema.Message, done map[*schema.Message]*plan) (*plan, error) {
 	}
 	return p, nil
 }
-
-// isTextKey reports whether keys of type t are written as text, by the rule
-// that package schema has for fields.
-func isTextKey(t reflect.Type) bool {
-	return t.Implements(textMarshalerType) && reflect.PointerTo(t).Implements(textUnmarshalerType)
-}
-
-var (
-	textMarshalerType   = reflect.TypeFor[encoding.TextMarshaler]()
-	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
 
 func wireType(k schema.Kind) protowire.Type {
 	switch k {

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -81,10 +82,10 @@ func (e *encoder) document(v any, depth int) error {
 	case []byte:
 		return e.valueString(base64.StdEncoding.EncodeToString(v))
 	case time.Time:
-		if s := v.Unix(); s < minSeconds || s > maxSeconds {
+		if !text.InYears(v) {
 			return fmt.Errorf("the time %v is outside the years 1 to 9999", v)
 		}
-		return e.valueString(v.UTC().Format(time.RFC3339Nano))
+		return e.valueString(string(text.AppendTime(nil, v)))
 	case schema.Document:
 		return e.document(v.Value, depth)
 	case *schema.Document:
