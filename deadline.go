@@ -11,11 +11,11 @@ import (
 // Most handlers never do, and a timer for each call costs more than many of
 // them run.
 type clamped struct {
-	context.Context
-	deadline time.Time
+	context.Context //nolint:containedctx // it is a context itself
+	deadline        time.Time
 
 	mu     sync.Mutex
-	timed  context.Context //nolint:containedctx // the context that this one becomes
+	timed  context.Context //nolint:containedctx // what this one becomes
 	cancel context.CancelFunc
 }
 
