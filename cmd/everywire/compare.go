@@ -198,7 +198,7 @@ func (c *compareCmd) report(a *app, recordFile string) error {
 	if c.JSON {
 		return report.JSON(a.stdout, recorded)
 	}
-	if err := report.Text(a.stdout, recorded, report.TextOptions{Color: isTerminal(a.stdout)}); err != nil {
+	if err := report.Text(a.stdout, recorded, textOptions(a.stdout)); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "\nReport: %s\nRecord: %s\n", display(htmlFile), display(recordFile))

@@ -58,7 +58,7 @@ func (c *reportCmd) Run(a *app) (err error) {
 	case "csv":
 		return report.CSV(out, run)
 	default:
-		return report.Text(out, run, report.TextOptions{Color: isTerminal(out)})
+		return report.Text(out, run, textOptions(out))
 	}
 }
 
@@ -76,6 +76,15 @@ func (c *reportCmd) read(stdin io.Reader) (*record.Run, error) {
 		return nil, fmt.Errorf("%s: %w", c.File, err)
 	}
 	return run, nil
+}
+
+// textOptions fit a report to w, if that is a terminal.
+func textOptions(w io.Writer) report.TextOptions {
+	opts := report.TextOptions{Color: isTerminal(w)}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		opts.Columns = columns(w)
+	}
+	return opts
 }
 
 // isTerminal reports whether colour and progress make sense on w.

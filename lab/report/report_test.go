@@ -165,6 +165,46 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Nothing is wider than the terminal: tables leave out columns and say which.
+func TestTextOnNarrowTerminals(t *testing.T) {
+	for name, run := range runs() {
+		for _, columns := range []int{60, 80, 100, 200} {
+			var b bytes.Buffer
+			if err := Text(&b, run, TextOptions{Columns: columns}); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(b.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+					t.Errorf("%s: %d columns on a terminal of %d: %s", name, n, columns, line)
+				}
+			}
+			head := strings.Contains(b.String(), "packets CPU µs") || strings.Contains(b.String(), "packets  CPU µs")
+			told := strings.Contains(b.String(), "No room here for packets")
+			if head != (columns >= width) || told != (columns < width) {
+				t.Errorf("%s, %d columns: all columns %v, left out %v", name, columns, head, told)
+			}
+		}
+	}
+	var b bytes.Buffer
+	_ = Text(&b, runs()["classic"], TextOptions{Columns: 80})
+	golden(t, "classic80.txt", b.Bytes())
+}
+
+// A record may be anybody's; its names and messages do not steer the terminal.
+func TestTextIsHarmless(t *testing.T) {
+	s := cases()["quick"]
+	bad := "gr\x1b[2Jpc\u009b"
+	s.plan.Arms = append(few("rest"), plan.Arm{Name: bad, Kind: plan.Wire, Target: "grpc"})
+	s.cost = map[string]cost{"rest": classicCost["rest"], bad: classicCost["grpc"]}
+	var b bytes.Buffer
+	if err := Text(&b, s.run(), TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\u009b") || !strings.Contains(b.String(), "gr\uFFFD[2Jpc\uFFFD") {
+		t.Errorf("control characters:\n%q", b.String())
+	}
+}
+
 func TestTextInColor(t *testing.T) {
 	var plainText, colored bytes.Buffer
 	run := runs()["void"]

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/everywire/everywire/lab/plan"
@@ -13,13 +15,21 @@ import (
 	"github.com/everywire/everywire/lab/stats"
 )
 
-// width is the largest number of columns that Text uses.
-const width = 100
+const (
+	// width is the largest number of columns that Text uses, minWidth the
+	// smallest that it tries to do with.
+	width, minWidth = 100, 40
+	// roomForNames is how many columns of a narrow table are for the names.
+	roomForNames = 16
+)
 
 // TextOptions are the options of [Text].
 type TextOptions struct {
 	// Color allows ANSI colours; set it only if the output is a terminal.
 	Color bool
+	// Columns is how wide the terminal is; 0 stands for 100, and more than that
+	// is not used. Tables leave out columns on a terminal that is narrower.
+	Columns int
 }
 
 // Text writes the run for a terminal, at most 100 columns wide: a table for
@@ -27,7 +37,10 @@ type TextOptions struct {
 // ones, and the verdict.
 func Text(w io.Writer, run *record.Run, opts TextOptions) error {
 	v := newView(run)
-	t := &text{view: v, color: opts.Color}
+	t := &text{view: v, color: opts.Color, width: width}
+	if opts.Columns > 0 {
+		t.width = min(width, max(minWidth, opts.Columns))
+	}
 	t.paragraph("", bold, "everywire compare: "+v.title())
 	t.paragraph("", "", v.amountOfWork()+"; "+date(run.Header.Started))
 	t.paragraph("", "", v.machine()+"; "+v.build())
@@ -66,17 +79,26 @@ type text struct {
 	*view
 	b     bytes.Buffer
 	color bool
+	width int
 }
 
-// styled writes s in a style; ends of lines stand outside of it.
+// styled writes s in a style; ends of lines stand outside of it. Names and
+// messages in a record may be anybody's: what would steer the terminal is
+// replaced.
 func (t *text) styled(style, s string) {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 	if t.color && style != "" && s != "" {
 		s = style + s + reset
 	}
 	t.b.WriteString(s)
 }
 
-// paragraph writes words in lines of at most width columns; further lines are
+// paragraph writes words in lines of at most t.width columns; further lines are
 // indented as far as the mark is wide.
 func (t *text) paragraph(mark, style, s string) {
 	t.b.WriteString(mark)
@@ -87,7 +109,7 @@ func (t *text) paragraph(mark, style, s string) {
 		switch {
 		case line == "":
 			line, col = word, col+n
-		case col+1+n <= width:
+		case col+1+n <= t.width:
 			line, col = line+" "+word, col+1+n
 		default:
 			t.styled(style, line)
@@ -105,6 +127,8 @@ func (t *text) load(l *stats.Load) {
 	tab := table{
 		head: []string{"arm", "calls/s", "ratio [interval]", "", "p50", "p99", "bytes out/in", "packets", "CPU µs", "errors"},
 		left: []bool{true, false, true, true},
+		// What a narrow terminal can do without, the least wanted first.
+		optional: []string{"packets", "CPU µs", "bytes out/in", "p99"},
 	}
 	for _, a := range arranged(l) {
 		tab.rows = append(tab.rows, tableRow{t.cells(a), t.style(a)})
@@ -112,6 +136,9 @@ func (t *text) load(l *stats.Load) {
 	tab.write(t)
 	marks := "~ not distinguished from " + t.base + "; CPU: of the server, per call; bytes: of TCP payload, per call."
 	t.paragraph("", dim, marks)
+	if len(tab.dropped) > 0 {
+		t.paragraph("", dim, "No room here for "+list(tab.dropped)+": a terminal of "+strconv.Itoa(width)+" columns and the HTML report have all.")
+	}
 	for _, n := range t.notes(l) {
 		style := dim
 		if n.Warn {
@@ -197,6 +224,9 @@ type table struct {
 	head []string
 	left []bool
 	rows []tableRow
+	// optional are the heads of columns that may be left out, the first first;
+	// dropped are those that write left out.
+	optional, dropped []string
 }
 
 type tableRow struct {
@@ -206,24 +236,20 @@ type tableRow struct {
 
 // write writes the table with two spaces between columns, one where two would
 // be too wide. A name in the first column that leaves too little room has a
-// line of its own.
+// line of its own, unless the terminal is a narrow one and there are columns to
+// leave out.
 func (tab *table) write(t *text) {
-	widths := make([]int, len(tab.head))
-	for i, h := range tab.head {
-		widths[i] = utf8.RuneCountInString(h)
-		for _, r := range tab.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(r.cells[i]))
-		}
-	}
-	rest := 0
-	for _, n := range widths[1:] {
-		rest += n
+	widths, rest := tab.widths()
+	for t.width < width && len(tab.optional) > 0 && min(widths[0], roomForNames)+rest+len(widths)-1 > t.width {
+		tab.drop(tab.optional[0])
+		tab.optional = tab.optional[1:]
+		widths, rest = tab.widths()
 	}
 	gap := 2
-	if widths[0]+rest+gap*(len(widths)-1) > width {
+	if widths[0]+rest+gap*(len(widths)-1) > t.width {
 		gap = 1
 	}
-	widths[0] = min(widths[0], max(8, width-rest-gap*(len(widths)-1)))
+	widths[0] = min(widths[0], max(8, t.width-rest-gap*(len(widths)-1)))
 	tab.line(t, tab.head, widths, gap, dim)
 	for _, r := range tab.rows {
 		cells := r.cells
@@ -233,6 +259,31 @@ func (tab *table) write(t *text) {
 		}
 		tab.line(t, cells, widths, gap, r.style)
 	}
+}
+
+// widths are those of the columns; rest is the sum without the first.
+func (tab *table) widths() (widths []int, rest int) {
+	widths = make([]int, len(tab.head))
+	for i, h := range tab.head {
+		widths[i] = utf8.RuneCountInString(h)
+		for _, r := range tab.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(r.cells[i]))
+		}
+		if i > 0 {
+			rest += widths[i]
+		}
+	}
+	return widths, rest
+}
+
+// drop takes out a column, which is aligned to the right.
+func (tab *table) drop(head string) {
+	i := slices.Index(tab.head, head)
+	tab.head = slices.Delete(tab.head, i, i+1)
+	for j := range tab.rows {
+		tab.rows[j].cells = slices.Delete(tab.rows[j].cells, i, i+1)
+	}
+	tab.dropped = append(tab.dropped, head)
 }
 
 func (tab *table) line(t *text, cells []string, widths []int, gap int, style string) {
