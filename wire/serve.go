@@ -25,6 +25,9 @@ type Server struct {
 	once sync.Once      // guards the one shutdown
 	done chan struct{}
 	err  error // set before done is closed
+	// patience ends when the first of the contexts of the calls of Shutdown does.
+	patience context.Context //nolint:containedctx // shared by the calls of Shutdown
+	cutOff   context.CancelCauseFunc
 
 	mu       sync.Mutex
 	stop     func() bool // takes back the hook on Serve's context
@@ -46,6 +49,7 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 		return nil, errors.New("no targets to serve on: give one such as rest://:8080")
 	}
 	s := &Server{done: make(chan struct{})}
+	s.patience, s.cutOff = context.WithCancelCause(context.WithoutCancel(ctx))
 	var listeners []net.Listener
 	for _, target := range targets {
 		lis, err := s.bind(ctx, reg, target, &cfg)
@@ -62,6 +66,10 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 		defer cancel()
 		_ = s.Shutdown(ctx) // Wait returns it
 	}
+	// Held until stop is set: ctx may have ended already, and a listener may fail
+	// at once.
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, server := range s.servers {
 		s.wg.Go(func() {
 			if err := server.Serve(listeners[i]); err != nil {
@@ -72,8 +80,6 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 			}
 		})
 	}
-	s.mu.Lock() // ctx may have ended already
-	defer s.mu.Unlock()
 	s.stop = context.AfterFunc(ctx, drain)
 	return s, nil
 }
@@ -133,27 +139,40 @@ func listenError(target string, err error) error {
 func (s *Server) Targets() []Target { return s.targets }
 
 // Shutdown stops accepting calls, waits for those in flight until ctx ends,
-// and then closes what is left. It may be called more than once; the first
-// call's ctx counts.
+// and then closes what is left. It may be called more than once, also at the
+// same time; then the ctx that ends first counts, and all return the same.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.once.Do(func() {
-		s.mu.Lock()
-		s.stop()
-		s.mu.Unlock()
-		errs := make([]error, len(s.servers))
-		var wg sync.WaitGroup
-		for i, server := range s.servers {
-			wg.Go(func() { errs[i] = server.Shutdown(ctx) })
-		}
-		wg.Wait()
-		s.wg.Wait()
-		s.mu.Lock()
-		s.err = errors.Join(append(errs, s.serveErr)...)
-		s.mu.Unlock()
-		close(s.done)
-	})
+	defer context.AfterFunc(ctx, func() { s.cutOff(ctx.Err()) })()
+	s.once.Do(func() { go s.shutdown() })
 	<-s.done
 	return s.err
+}
+
+func (s *Server) shutdown() {
+	s.mu.Lock()
+	s.stop()
+	s.mu.Unlock()
+	errs := make([]error, len(s.servers))
+	var wg sync.WaitGroup
+	for i, server := range s.servers {
+		wg.Go(func() { errs[i] = server.Shutdown(reasoned{s.patience}) })
+	}
+	wg.Wait()
+	s.wg.Wait()
+	s.mu.Lock()
+	s.err = errors.Join(append(errs, s.serveErr)...)
+	s.mu.Unlock()
+	close(s.done)
+}
+
+// A reasoned context ends with the error of the context that ended it.
+type reasoned struct{ context.Context } //nolint:containedctx // it is one
+
+func (c reasoned) Err() error {
+	if c.Context.Err() == nil {
+		return nil
+	}
+	return context.Cause(c.Context)
 }
 
 // Wait waits until the server has shut down and returns what went wrong.

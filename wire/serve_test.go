@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -160,5 +161,64 @@ func TestShortFormBothWays(t *testing.T) {
 	}
 	if err := server.Shutdown(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A failedListener has a port and no connections.
+type failedListener struct{ net.Listener }
+
+func (failedListener) Accept() (net.Conn, error) { return nil, errors.New("no more connections") }
+
+// Listeners that fail at once, perhaps before Serve has returned, end the
+// server, and Wait says why.
+func TestListenerFails(t *testing.T) {
+	targets := []string{"jsonrpc+tcp://127.0.0.1:0", "grpc://127.0.0.1:0", "rest://127.0.0.1:0", "msgpackrpc://127.0.0.1:0"}
+	for range 50 {
+		server, err := wire.Serve(t.Context(), kvRegistry(), targets, wire.WithListener(
+			func(ctx context.Context, network, addr string) (net.Listener, error) {
+				lis, err := new(net.ListenConfig).Listen(ctx, network, addr)
+				return failedListener{lis}, err
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Wait(); err == nil || !strings.Contains(err.Error(), "no more connections") {
+			t.Errorf("Wait returned %v", err)
+		}
+	}
+}
+
+// Of several calls of Shutdown the least patient one counts.
+func TestShutdownTwice(t *testing.T) {
+	started := make(chan struct{})
+	reg := everywire.NewRegistry()
+	everywire.Handle(reg, "x.X/Wait", func(ctx context.Context, in *everywire.Document) (*everywire.Document, error) {
+		close(started)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	server, err := wire.Serve(t.Context(), reg, []string{"jsonrpc+tcp://127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := wire.Dial(server.Targets()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	call := everywire.Start[everywire.Document](t.Context(), conn, "x.X/Wait", &everywire.Document{})
+	<-started
+	first := make(chan error, 1)
+	go func() { first <- server.Shutdown(context.WithoutCancel(t.Context())) }()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := server.Shutdown(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the second call returned %v", err)
+	}
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first call returned %v", err)
+	}
+	if _, err := call.Wait(t.Context()); err == nil {
+		t.Error("the call in flight went well")
 	}
 }
