@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/everywire/everywire/schema"
 )
@@ -83,16 +84,26 @@ func (e *encoder) message(b []byte, msg any) ([]byte, error) {
 		if !m.IsValid() {
 			return b, errNil(msg)
 		}
-		if err := proto.CheckInitialized(msg); err != nil {
-			return b, protoError(0, err)
-		}
-		return protoPlanOf(m.Descriptor()).append(e, b, m)
+		return e.generated(b, m)
 	}
 	p, v, err := plainTarget(msg)
 	if err != nil {
 		return b, err
 	}
 	return p.append(e, b, v)
+}
+
+// generated writes a generated message. Required fields are looked for after
+// it has been written, since a cycle of pointers has then been found.
+func (e *encoder) generated(b []byte, m protoreflect.Message) ([]byte, error) {
+	b, err := protoPlanOf(m.Descriptor()).append(e, b, m)
+	if err != nil {
+		return b, err
+	}
+	if err := proto.CheckInitialized(m.Interface()); err != nil {
+		return b, protoError(0, err)
+	}
+	return b, nil
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}

@@ -163,11 +163,7 @@ func appendProto(e *encoder, b []byte, v reflect.Value) ([]byte, error) {
 	if v.IsNil() {
 		return b, errNilElement()
 	}
-	m := v.Interface().(proto.Message).ProtoReflect()
-	if err := proto.CheckInitialized(m.Interface()); err != nil {
-		return b, protoError(0, err)
-	}
-	return protoPlanOf(m.Descriptor()).append(e, b, m)
+	return e.generated(b, v.Interface().(proto.Message).ProtoReflect())
 }
 
 func readProto(d *decoder, v reflect.Value) error {

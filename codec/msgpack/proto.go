@@ -93,15 +93,16 @@ func extension(desc protoreflect.MessageDescriptor, key []byte) protoreflect.Ext
 	return xt.TypeDescriptor()
 }
 
-// generated writes a generated message.
+// generated writes a generated message. Required fields are looked for after
+// it has been written, since a cycle of pointers has then been found.
 func (e *encoder) generated(m proto.Message) error {
 	if !m.ProtoReflect().IsValid() {
 		return errorf("a nil %T is no message", m)
 	}
-	if err := proto.CheckInitialized(m); err != nil {
+	if err := e.proto(m.ProtoReflect()); err != nil {
 		return err
 	}
-	return e.proto(m.ProtoReflect())
+	return proto.CheckInitialized(m)
 }
 
 // generated reads a generated message, which is empty.

@@ -43,6 +43,9 @@ func (Codec) Append(dst []byte, msg any) ([]byte, error) {
 		if !m.ProtoReflect().IsValid() {
 			return dst, errNil(msg)
 		}
+		if err := checkDepth(m, schema.MaxDepth); err != nil {
+			return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+		}
 		out, err := proto.MarshalOptions{}.MarshalAppend(dst, m)
 		if err != nil {
 			return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)

@@ -264,7 +264,11 @@ func (e *encoder) nested(f *field, v reflect.Value, depth int) error {
 		if v.IsNil() {
 			return errNilElement
 		}
-		b, err := proto.Marshal(v.Interface().(proto.Message))
+		m := v.Interface().(proto.Message)
+		if err := checkDepth(m, schema.MaxDepth-depth+1); err != nil {
+			return err
+		}
+		b, err := proto.Marshal(m)
 		if err != nil {
 			return err
 		}
