@@ -42,7 +42,8 @@ func (v *view) published() []publishedRow {
 		a := &l.Arms[i]
 		there, ok := v.articleWire(a)
 		here := pair(a.PerCall.PayloadOut, a.PerCall.PayloadIn)
-		if !ok || a.Again || here == none {
+		if !ok || a.Again || here == none || a.ErrorCount > 0 {
+			// What failed calls sent is in the sum, and no figure of the wire.
 			continue
 		}
 		rows = append(rows, publishedRow{a.Name, here, pair(there.Out, there.In), there.Wire})
@@ -69,7 +70,7 @@ func (v *view) idNote() string {
 		a := &l.Arms[i]
 		there, ok := v.articleWire(a)
 		digits := v.idDigits(a.Name, l.Callers)
-		if !ok || there != publishedTCP || a.Again || digits == 0 || math.IsNaN(a.PerCall.PayloadOut) {
+		if !ok || there != publishedTCP || a.Again || a.ErrorCount > 0 || digits == 0 || math.IsNaN(a.PerCall.PayloadOut) {
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s %s instead of %s (ids of %.1f digits on average)",

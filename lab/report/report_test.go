@@ -218,6 +218,35 @@ func TestTextInColor(t *testing.T) {
 	}
 }
 
+// Bytes of failed calls stand in no comparison with the article's, and replies
+// that came too late are not called missing.
+func TestPublishedAndFailed(t *testing.T) {
+	s := cases()["quick"]
+	s.change = func(t *record.Trial) bool {
+		switch t.Arm {
+		case "jsonrpc+tcp":
+			t.Errors = map[string]int64{"UNAVAILABLE": 1}
+		case "grpc":
+			t.Calls, t.OpenShare, t.Latency = 0, 2.5, record.Hist{}
+		}
+		return true
+	}
+	v := newView(s.run())
+	for _, row := range v.published() {
+		if row.Arm == "jsonrpc+tcp" {
+			t.Errorf("failed calls count: %+v", row)
+		}
+	}
+	if len(v.published()) == 0 {
+		t.Error("nothing is compared with the article")
+	}
+	got := failed(&v.sum.Loads[0])
+	want := []string{"grpc gave no correct reply within the measured time, only later; measure longer (--measure)."}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A trial that was made again is one trial of the plan, so that it cannot hide
 // one that is missing.
 func TestPartialCountsTrialsMadeAgain(t *testing.T) {

@@ -156,7 +156,7 @@ func (v *view) same(l *stats.Load) string {
 	return "not distinguished from " + v.base + ": " + list(words) + "."
 }
 
-// failed lists the arms that never gave a correct reply.
+// failed lists the arms that never gave a correct reply, or none in time.
 func failed(l *stats.Load) []string {
 	var out []string
 	for i := range l.Arms {
@@ -165,6 +165,10 @@ func failed(l *stats.Load) []string {
 			continue
 		}
 		s := a.Name + " gave no correct reply"
+		if a.Rate > 0 {
+			// Replies that came after the end count by their share in a.Rate.
+			s += " within the measured time, only later; measure longer (--measure)"
+		}
 		switch {
 		case a.ErrorCount > 0:
 			s += ": " + errorWords(a)
