@@ -63,6 +63,11 @@ const (
 	largePayload        = 128 << 10
 	largePayloadMeasure = 800 * time.Millisecond
 
+	// Far more than a machine can do or a report can show: what is above is a
+	// slip of the finger that would take all memory, or for ever.
+	maxCallers = 65536
+	maxBlocks  = 10000
+
 	fullBlocks  = 10
 	quickBlocks = 3
 )
@@ -148,6 +153,9 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 	p.Callers = slices.Compact(p.Callers)
 	if err := p.Check(); err != nil {
 		return nil, nil, usageError{err}
+	}
+	if most := slices.Max(p.Callers); most > maxCallers || p.Blocks > maxBlocks {
+		return nil, nil, usagef("%d callers and %d blocks are too many: up to %d callers and %d blocks", most, p.Blocks, maxCallers, maxBlocks)
 	}
 	return p, payload, nil
 }

@@ -117,10 +117,17 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 // may be a server's.
 func oneLine(err error) string {
 	line := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return strings.Map(func(r rune) rune {
+	line = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar
 		}
 		return r
 	}, line)
+	// Where a text goes on for ever, such as the path to a value a thousand
+	// levels down, what counts is the beginning and the end.
+	const head, tail = 600, 200
+	if r := []rune(line); len(r) > head+tail {
+		line = string(r[:head]) + " … " + string(r[len(r)-tail:])
+	}
+	return line
 }

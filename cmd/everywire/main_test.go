@@ -50,6 +50,7 @@ func TestUsageErrors(t *testing.T) {
 	bad := write("bad.json", "{\n \"a\": [1, 2,\n  x]\n}")
 	latin := write("latin.json", "\"\xe9\"")
 	large := write("large.json", "\""+strings.Repeat("x", 5<<20)+"\"")
+	little := write("little.json", "\""+strings.Repeat("x", 4<<20-1)+"\"")
 	huge := write("huge.json", `{"id": 9007199254740993}`)
 	for _, c := range []struct {
 		args []string
@@ -81,6 +82,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"compare", "--wires", "ping"}, "nothing to compare"},
 		{[]string{"compare", "--baseline", "nope"}, `the baseline "nope" is not among the arms`},
 		{[]string{"compare", "--callers", "0"}, "must be at least 1"},
+		{[]string{"compare", "--callers", "99999999"}, "too many: up to 65536 callers and 10000 blocks"},
+		{[]string{"compare", "--blocks", "9223372036854775807"}, "too many: up to 65536 callers"},
 		{[]string{"compare", "--callers", "many"}, "--callers"},
 		{[]string{"compare", "--blocks=-1"}, "at least 1 is needed"},
 		{[]string{"compare", "--measure=-1s"}, "the measured time is -1s"},
@@ -88,6 +91,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"compare", "--payload", latin}, "UTF-8"},
 		{[]string{"compare", "--payload", dir + "/none.json"}, "no such file"},
 		{[]string{"compare", "--payload", large}, "5 MiB, over the limit of 4 MiB for one message: raise it by --max-message 6MiB"},
+		{[]string{"compare", "--payload", little}, "4194305 B, over the limit of 4194304 B for one message: raise it by --max-message 5MiB"},
 		{[]string{"compare", "--payload", huge, "--wires", "grpc"}, "the baseline grpc cannot carry the payload"},
 		{[]string{"report"}, "<file>"},
 		{[]string{"report", bad, "--as", "pdf"}, "--as"},
@@ -168,6 +172,10 @@ func TestErrorsAreHarmless(t *testing.T) {
 	got := oneLine(errors.New("a\x1b[2Jb\r\n\tc\u009bd é"))
 	if want := "a\uFFFD[2Jb ; c\uFFFDd é"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	got = oneLine(errors.New("line 1: " + strings.Repeat("[0]", 10000) + ": too deep"))
+	if len(got) > 1000 || !strings.HasPrefix(got, "line 1: [0]") || !strings.HasSuffix(got, "[0]: too deep") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -24,8 +24,7 @@ func readPayload(file string, limit int) (*everywire.Document, *plan.Payload, er
 		return nil, nil, usageError{err}
 	}
 	if info.Size() > int64(limit) {
-		return nil, nil, usagef("the payload %s is %v, over the limit of %v for one message: raise it by --max-message %dMiB",
-			file, byteSize(info.Size()), byteSize(limit), info.Size()>>20+1)
+		return nil, nil, usagef("the payload %s is %s", file, overLimit(int(info.Size()), limit))
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -33,10 +32,19 @@ func readPayload(file string, limit int) (*everywire.Document, *plan.Payload, er
 	}
 	doc := new(everywire.Document)
 	if err := (json.Codec{}).Decode(text, doc); err != nil {
-		return nil, nil, usagef("the payload %s is not JSON: %w", file, err)
+		return nil, nil, usagef("the payload %s cannot be read: %w", file, err)
 	}
 	sum := sha256.Sum256(text)
 	return doc, &plan.Payload{Name: filepath.Base(file), Bytes: len(text), SHA256: hex.EncodeToString(sum[:])}, nil
+}
+
+// overLimit says by how much a message is too large and what to do.
+func overLimit(size, limit int) string {
+	is, of := byteSize(size).String(), byteSize(limit).String()
+	if is == of { // rounding hides the difference
+		is, of = fmt.Sprintf("%d B", size), fmt.Sprintf("%d B", limit)
+	}
+	return fmt.Sprintf("%s, over the limit of %s for one message: raise it by --max-message %dMiB", is, of, size>>20+1)
 }
 
 // exclude takes out the arms that cannot carry the document, each with the
@@ -55,7 +63,7 @@ func exclude(p *plan.Plan, doc *everywire.Document) error {
 			kept = append(kept, arm)
 			continue
 		case err == nil:
-			err = fmt.Errorf("as %s it is %v, over the limit of %v: raise it by --max-message", codec.Name(), byteSize(len(data)), byteSize(p.MaxMessage))
+			err = fmt.Errorf("as %s it is %s", codec.Name(), overLimit(len(data), p.MaxMessage))
 		}
 		if arm.Name == p.Baseline {
 			return usagef("the baseline %s cannot carry the payload: %w", arm.Name, err)
