@@ -192,7 +192,7 @@ func TestListenerFails(t *testing.T) {
 func TestShutdownTwice(t *testing.T) {
 	started := make(chan struct{})
 	reg := everywire.NewRegistry()
-	everywire.Handle(reg, "x.X/Wait", func(ctx context.Context, in *everywire.Document) (*everywire.Document, error) {
+	everywire.Handle(reg, "x.X/Wait", func(ctx context.Context, _ *everywire.Document) (*everywire.Document, error) {
 		close(started)
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // flights are the requests in flight that share one space of ids: those of a
@@ -80,11 +82,18 @@ func (s *service) batch(requests []request, slots chan struct{}, dst []byte, run
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
+			returned := false
+			defer func() {
+				if !returned {
+					replies[i] = s.didNotReturn(&requests[i], recover())
+				}
+			}()
 			reply := run(i, nil)
 			if total.Add(int64(len(reply))) > int64(s.maxText()) && len(reply) > smallReply {
 				reply = s.overBudget(&requests[i])
 			}
 			replies[i] = reply
+			returned = true
 		})
 	}
 	running.Wait()
@@ -105,6 +114,18 @@ func (s *service) batch(requests []request, slots chan struct{}, dst []byte, run
 		dst = append(dst, ']')
 	}
 	return dst
+}
+
+// didNotReturn answers an element that panicked outside of its handler or
+// ended its goroutine.
+func (s *service) didNotReturn(r *request, panicked any) []byte {
+	if panicked != nil {
+		_ = rpc.Panicked(context.Background(), s.cfg.Logger, string(r.method), panicked) // for the log
+	}
+	if r.notification() {
+		return nil
+	}
+	return appendStatusReply(nil, r.id, rpc.DidNotReturn)
 }
 
 // smallReply is about as long as the error of overBudget.

@@ -32,6 +32,8 @@ type httpConn struct {
 	transport *http.Transport
 	url       *url.URL
 	userAgent []string
+	closing   context.Context //nolint:containedctx // ends with Close, and so do attempts to connect
+	close     context.CancelFunc
 
 	mu     sync.Mutex
 	open   map[*trackedConn]struct{}
@@ -42,6 +44,7 @@ type httpConn struct {
 // and used again, unless the option reconnect asks for one a call.
 func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	c := &httpConn{encoder: encoder{cfg: cfg}, open: map[*trackedConn]struct{}{}}
+	c.closing, c.close = context.WithCancel(context.Background())
 	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
 	if cfg.UserAgent != "" {
 		c.userAgent = []string{cfg.UserAgent}
@@ -55,7 +58,7 @@ func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		DisableKeepAlives:      reconnect,
 		MaxIdleConnsPerHost:    maxIdle,
 		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: int64(4<<10 + 4*cfg.Limits.MaxMetadata),
+		MaxResponseHeaderBytes: int64(4<<10 + 4*httpmeta.Bounded(cfg.Limits.MaxMetadata)),
 		Protocols:              new(http.Protocols),
 	}
 	c.transport.Protocols.SetHTTP1(true)
@@ -89,6 +92,9 @@ func (t *trackedConn) Close() error {
 }
 
 func (c *httpConn) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.closing, cancel)()
 	conn, err := c.cfg.Dial(ctx, alpnHTTP1)
 	if err != nil {
 		return nil, err
@@ -121,6 +127,7 @@ func (c *httpConn) Close() error {
 		open = append(open, t)
 	}
 	c.mu.Unlock()
+	c.close()
 	c.transport.CloseIdleConnections()
 	for _, t := range open {
 		_ = t.Close() // nothing is to be sent any more
@@ -146,11 +153,13 @@ func (c *httpConn) Invoke(ctx context.Context, path string, args, reply any, opt
 		} else {
 			body = appendNumericID(body, 1) // the only one in its HTTP request
 		}
-		err = call.Reach(ctx, func() error { return c.exchange(ctx, call, body, reply) })
-		if err != nil && c.isClosed() {
-			return errClosing
-		}
-		return err
+		return call.Reach(ctx, func() error {
+			err := c.exchange(ctx, call, body, reply)
+			if err != nil && c.isClosed() {
+				return errClosing // not that of dialling, which is tried again
+			}
+			return err
+		})
 	})
 }
 

@@ -65,9 +65,12 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 			h.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
+		// Also for bodies of requests that are refused before they are read:
+		// net/http reads what is left of them.
+		ReadTimeout: bodyTimeout,
+		IdleTimeout: idleTimeout,
 		// Base64 makes metadata longer by a third; HTTP's own headers come on top.
-		MaxHeaderBytes: 2 * cfg.Limits.MaxMetadata,
+		MaxHeaderBytes: 2 * httpmeta.Bounded(cfg.Limits.MaxMetadata),
 		Protocols:      new(http.Protocols),
 		ConnContext:    withPeer,
 		ErrorLog:       slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
@@ -148,6 +151,11 @@ func (x *exchange) free() {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 {
+		// A request with both a length and chunks must close its connection
+		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
+		w.Header().Set("Connection", "close")
+	}
 	if !acceptable(w, r, h.service.maxText()) {
 		return
 	}
@@ -157,11 +165,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
 		return
 	}
-	if t := r.Header.Get(httpmeta.TimeoutHeader); t != "" {
-		if who.timeout, err = httpmeta.ParseTimeout(t); err != nil {
-			httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
-			return
-		}
+	switch t := r.Header[httpmeta.TimeoutHeader]; {
+	case len(t) > 1:
+		err = fmt.Errorf("more than one %s", httpmeta.TimeoutHeader)
+	case len(t) == 1:
+		who.timeout, err = httpmeta.ParseTimeout(t[0])
+	}
+	if err != nil {
+		httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
+		return
 	}
 	x := exchanges.Get().(*exchange)
 	defer x.free()
@@ -180,9 +192,11 @@ func acceptable(w http.ResponseWriter, r *http.Request, limit int) bool {
 	case !isJSON(r.Header.Get("Content-Type")):
 		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
 			fmt.Sprintf("content type %q is not application/json, application/json-rpc or application/jsonrequest", r.Header.Get("Content-Type")))
-	case !isIdentity(r.Header.Get("Content-Encoding")):
+	case len(r.Header["Content-Type"]) > 1:
+		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest, "more than one content type")
+	case !isIdentity(r.Header["Content-Encoding"]):
 		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
-			fmt.Sprintf("content encoding %q is not supported", r.Header.Get("Content-Encoding")))
+			fmt.Sprintf("content encoding %q is not supported", strings.Join(r.Header["Content-Encoding"], ", ")))
 	case r.ContentLength > int64(limit):
 		tooLong(w, limit)
 	default:
@@ -203,8 +217,14 @@ func isJSON(contentType string) bool {
 	return t == "application/json" || t == "application/json-rpc" || t == "application/jsonrequest"
 }
 
-func isIdentity(encoding string) bool {
-	return encoding == "" || strings.EqualFold(encoding, "identity")
+// isIdentity reports whether no coding but identity is named, on any line.
+func isIdentity(encodings []string) bool {
+	for _, e := range encodings {
+		if e != "" && !strings.EqualFold(e, "identity") {
+			return false
+		}
+	}
+	return true
 }
 
 func tooLong(w http.ResponseWriter, limit int) {
@@ -221,11 +241,13 @@ func (x *exchange) read(w http.ResponseWriter, r *http.Request, limit int) bool 
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
 	var err error
 	x.body, err = readAll(x.body[:0], r.Body, r.ContentLength, limit)
-	_ = control.SetReadDeadline(time.Time{})
 	switch {
+	case err == nil:
+		_ = control.SetReadDeadline(time.Time{})
 	case errors.Is(err, errTooLong):
 		tooLong(w, limit)
-	case err != nil:
+	default:
+		// net/http reads what is left of the body: the deadline stays.
 		w.Header().Set("Connection", "close")
 		httpError(w, http.StatusBadRequest, code.ParseError, "the body could not be read: "+err.Error())
 	}
@@ -269,7 +291,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x 
 		out = appendTextError(out, err)
 	case !x.text.batch:
 		var outcome *rpc.Outcome
-		out, outcome = s.answer(r.Context(), who, &requests[0], out)
+		out, outcome = h.single(w, r, who, &requests[0], out)
 		if outcome != nil {
 			httpmeta.Put(w.Header(), "", outcome.Header)
 			httpmeta.Put(w.Header(), httpmeta.TrailerPrefix, outcome.Trailer)
@@ -285,6 +307,22 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x 
 		return
 	}
 	writeJSON(w, http.StatusOK, out)
+}
+
+// single answers for a handler that ends its goroutine, and then the
+// connection's. A panic that comes as far as here goes on to net/http.
+func (h *handler) single(w http.ResponseWriter, r *http.Request, who *caller, req *request, dst []byte) ([]byte, *rpc.Outcome) {
+	returned := false
+	defer func() {
+		if !returned {
+			w.Header()["Connection"] = []string{"close"}
+			writeJSON(w, http.StatusOK, appendStatusReply(nil, req.id, rpc.DidNotReturn))
+			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
+		}
+	}()
+	out, outcome := h.service.answer(r.Context(), who, req, dst)
+	returned = true
+	return out, outcome
 }
 
 const emptyBatch = "the batch is empty"

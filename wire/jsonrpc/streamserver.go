@@ -152,8 +152,20 @@ func (t *task) Refuse(frame, dst []byte) []byte {
 	})
 }
 
+// Abort answers for a handler that did not return. Those of a batch have
+// goroutines and answers of their own.
+func (t *task) Abort(_, dst []byte) []byte {
+	if t.err != nil || t.text.batch || len(t.text.requests) != 1 {
+		return append(appendFailure(dst, nil, code.InternalError, rpc.DidNotReturn.Message()), '\n')
+	}
+	r := &t.text.requests[0]
+	if r.notification() {
+		return dst
+	}
+	return append(appendStatusReply(dst, r.id, rpc.DidNotReturn), '\n')
+}
+
 func (t *task) reply(frame, dst []byte, run func(i int, dst []byte) []byte) []byte {
-	defer t.free()
 	requests := t.text.requests
 	for i := range requests {
 		requests[i].move(t.frame, frame)
@@ -176,5 +188,6 @@ func (t *task) reply(frame, dst []byte, run func(i int, dst []byte) []byte) []by
 	if len(dst) > start {
 		dst = append(dst, '\n')
 	}
+	t.free() // not if run did not return: Abort needs it
 	return dst
 }

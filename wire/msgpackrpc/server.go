@@ -30,7 +30,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 		s.logger = slog.Default()
 	}
 	for _, m := range cfg.Registry.Methods() {
-		if m.JSONRPC == nil {
+		if m.JSONRPC == nil || m.JSONRPC.Name == "" {
 			continue
 		}
 		if other, ok := s.short[m.JSONRPC.Name]; ok {
@@ -169,6 +169,8 @@ func (s *session) end(t *task) (canceled bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.calls, t.id)
+	if s.calls[t.id] == t { // else it has ended already
+		delete(s.calls, t.id)
+	}
 	return t.canceled
 }

@@ -96,6 +96,14 @@ func (t *task) call(frame []byte, encode func(any) (int, error)) *rpc.Outcome {
 	return t.session.cfg.Unary(t.ctx, in)
 }
 
+// Abort is [stream.Task]'s.
+func (t *task) Abort(_, dst []byte) []byte {
+	if t.session.end(t) || t.oneWay {
+		return dst
+	}
+	return appendError(dst, t.id, rpc.DidNotReturn)
+}
+
 // Refuse is [stream.Task]'s.
 func (t *task) Refuse(_, dst []byte) []byte {
 	if t.session.end(t) || t.oneWay {

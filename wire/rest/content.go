@@ -16,8 +16,10 @@ const (
 // "" is nothing. JSON is UTF-8 (RFC 8259, section 8.1): another charset is
 // another type.
 func checkContentType(h http.Header) string {
-	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return "content coding " + strconv.Quote(enc) + " is not supported"
+	for _, enc := range h["Content-Encoding"] {
+		if enc != "" && !strings.EqualFold(enc, "identity") {
+			return "content coding " + strconv.Quote(enc) + " is not supported"
+		}
 	}
 	ct := h["Content-Type"]
 	switch {

@@ -230,7 +230,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d, ok := w.(readDeadline); ok && h.ownServer {
 		_ = d.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
 	}
-	outcome := h.cfg.Unary(r.Context(), &x.in)
+	outcome := h.unary(x, w, r)
 	header := w.Header()
 	httpmeta.Put(header, "", outcome.Header)
 	httpmeta.Put(header, httpmeta.TrailerPrefix, outcome.Trailer)
@@ -239,6 +239,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, r, http.StatusOK, jsonHeader, x.out)
+}
+
+// unary answers for a handler that ends its goroutine, and then the
+// connection's. A panic that comes as far as here goes on to net/http.
+func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) *rpc.Outcome {
+	returned := false
+	defer func() {
+		if !returned {
+			httpStatus := code.HTTP(rpc.DidNotReturn.Code())
+			body := encodeProblem(httpStatus, rpc.DidNotReturn)
+			w.Header()["Connection"] = []string{"close"}
+			w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
+			write(w, r, httpStatus, problemHeader, body)
+			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
+		}
+	}()
+	outcome := h.cfg.Unary(r.Context(), &x.in)
+	returned = true
+	return outcome
 }
 
 var jsonHeader, problemHeader = []string{jsonType}, []string{problemType}

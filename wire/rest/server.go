@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -62,7 +63,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 // headerLimit leaves room for the request line, for HTTP's own headers and for
 // base64, so that metadata up to the limit comes through and what is somewhat
 // over it gets an error of ours.
-func headerLimit(maxMetadata int) int { return 2*maxMetadata + 16<<10 }
+func headerLimit(maxMetadata int) int { return 2*httpmeta.Bounded(maxMetadata) + 16<<10 }
 
 func (s *server) Serve(lis net.Listener) error {
 	if s.tls != nil {

@@ -33,6 +33,10 @@ var reserved = map[string]bool{
 // hidden is reserved without user-agent, which gRPC handlers do see.
 func hidden(key string) bool { return reserved[key] && key != "user-agent" }
 
+// Bounded returns a limit on metadata that can be multiplied for what HTTP adds
+// to it, for a limit that stands for none may be the largest int.
+func Bounded(maxMetadata int) int { return min(maxMetadata, 1<<28) }
+
 // Put adds metadata to h with each name prefixed.
 func Put(h http.Header, prefix string, md metadata.MD) {
 	for k, vs := range md {

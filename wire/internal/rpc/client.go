@@ -68,24 +68,37 @@ func (c *ClientConfig) Invoke(ctx context.Context, path string, args, reply any,
 	if err := c.authorize(ctx, call, o.creds, md); err != nil {
 		return err
 	}
-	if n := SizeOf(call.Metadata); n > c.Limits.MaxMetadata {
-		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.Limits.MaxMetadata)
+	if err := c.checkMetadata(call.Metadata); err != nil {
+		return err
 	}
 	if call.stats = c.beginStats(ctx, call); call.stats != nil {
 		ctx = call.stats.ctx
 		call.WantPeer = true
+		err = c.checkMetadata(call.Metadata) // a handler may have added some
 	}
-	err = clientError(ctx, roundTrip(ctx, call))
+	if err == nil {
+		err = clientError(ctx, roundTrip(ctx, call))
+	}
 	call.stats.end(call, err)
 	o.deliver(call)
 	return err
 }
 
-// authorize validates the metadata and adds that of per-call credentials.
-func (c *ClientConfig) authorize(ctx context.Context, call *Outgoing, creds credentials.PerRPCCredentials, md metadata.MD) error {
+// checkMetadata refuses metadata that must not be sent. Some wires would close
+// the connection over it, and with it end the calls of others.
+func (c *ClientConfig) checkMetadata(md metadata.MD) error {
 	if err := ValidateMetadata(md); err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
+	if n := SizeOf(md); n > c.Limits.MaxMetadata {
+		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.Limits.MaxMetadata)
+	}
+	return nil
+}
+
+// authorize sets the call's metadata: the context's and that of per-call
+// credentials.
+func (c *ClientConfig) authorize(ctx context.Context, call *Outgoing, creds credentials.PerRPCCredentials, md metadata.MD) error {
 	call.Metadata = md
 	if creds == nil {
 		return nil
@@ -95,7 +108,10 @@ func (c *ClientConfig) authorize(ctx context.Context, call *Outgoing, creds cred
 	}
 	extra, err := creds.GetRequestMetadata(ctx, c.Target)
 	if err != nil {
-		if _, ok := status.FromError(err); ok {
+		if s, ok := status.FromError(err); ok {
+			if notOfCredentials(s.Code()) {
+				return status.Errorf(codes.Internal, "per-RPC credentials failed with a status that they may not have: %v", err)
+			}
 			return err
 		}
 		return status.Errorf(codes.Unauthenticated, "per-RPC credentials failed: %v", err)
@@ -105,6 +121,16 @@ func (c *ClientConfig) authorize(ctx context.Context, call *Outgoing, creds cred
 		return nil
 	}
 	return nil
+}
+
+// notOfCredentials reports the codes that only a service may give (gRFC A54):
+// a caller must not take the failure of its credentials for the answer.
+func notOfCredentials(c codes.Code) bool {
+	switch c {
+	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.Aborted, codes.OutOfRange, codes.DataLoss:
+		return true
+	}
+	return false
 }
 
 // Sent is called with the length of the encoded request before it is written.
@@ -157,8 +183,8 @@ func clientError(ctx context.Context, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil && !isServerStatus(err) {
 		return status.FromContextError(ctxErr).Err()
 	}
-	if s, ok := status.FromError(err); ok {
-		return s.Err()
+	if _, ok := status.FromError(err); ok {
+		return StatusOf(err).Err()
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return status.FromContextError(err).Err()

@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -70,9 +71,16 @@ func (c *ClientConfig) Method(path string) *everywire.Method {
 	return m
 }
 
+// dialTimeout bounds one attempt to reach a server, as in gRPC. net/http's
+// transport goes on with an attempt whose call has ended, so the call's own
+// deadline is no bound.
+const dialTimeout = 20 * time.Second
+
 // Dial opens a connection to the first address that answers, with the TLS
 // handshake done if the target asks for it. A failure is a *[DialError].
 func (c *ClientConfig) Dial(ctx context.Context, alpn ...string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
 	var errs []error
 	for _, addr := range c.Addrs {
 		conn, err := c.DialAddr(ctx, addr)

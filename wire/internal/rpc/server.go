@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"google.golang.org/grpc"
@@ -80,7 +82,12 @@ func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
 	return out
 }
 
-func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) error {
+func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = Panicked(ctx, c.Logger, in.Method.FullName(), p)
+		}
+	}()
 	if n := SizeOf(in.Metadata); n > c.Limits.MaxMetadata {
 		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.Limits.MaxMetadata)
 	}
@@ -111,6 +118,22 @@ func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) e
 	return nil
 }
 
+// Panicked is the status of a call during which something other than its
+// handler panicked, such as the encoding of its reply. It is called while the
+// panic is recovered; the panic's text goes to the log only.
+func Panicked(ctx context.Context, logger *slog.Logger, method string, p any) error {
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.LogAttrs(ctx, slog.LevelError, "panic in a call",
+		slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	return status.Errorf(codes.Internal, "panic in the call of %s", method)
+}
+
+// DidNotReturn is the status of a call whose handler ended its goroutine
+// (runtime.Goexit).
+var DidNotReturn = status.New(codes.Internal, "the handler ended without a reply")
+
 // tooLarge is worded as grpc-go words it.
 func tooLarge(verb string, n, limit int) error {
 	return status.Errorf(codes.ResourceExhausted, "%s message larger than max (%d vs. %d)", verb, n, limit)
@@ -120,12 +143,16 @@ func tooLarge(verb string, n, limit int) error {
 var ok = status.New(codes.OK, "")
 
 // StatusOf is the status of an error that a handler or a wire returned: its
-// own, or that of a context error, or Unknown. nil is OK.
+// own, or that of a context error, or Unknown. nil is OK, and nothing else is:
+// an error that says OK is Unknown, for there is no reply.
 func StatusOf(err error) *status.Status {
 	if err == nil {
 		return ok
 	}
 	if s, is := status.FromError(err); is {
+		if s.Code() == codes.OK {
+			return status.New(codes.Unknown, s.Message())
+		}
 		return s
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

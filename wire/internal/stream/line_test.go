@@ -182,6 +182,10 @@ func (t *lineTask) Refuse(_, dst []byte) []byte {
 	return fmt.Appendf(dst, "%d reply refused\n", t.id)
 }
 
+func (t *lineTask) Abort(_, dst []byte) []byte {
+	return fmt.Appendf(dst, "%d reply aborted\n", t.id)
+}
+
 func echo(_ context.Context, text string) string { return text }
 
 // serve starts a server on a loopback port and gives it back with a client.

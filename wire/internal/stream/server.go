@@ -45,7 +45,7 @@ type ServerSession interface {
 	LastWords(head []byte, err error, dst []byte) []byte
 }
 
-// A Task is a request that the engine runs. One of its methods is called, once.
+// A Task is a request that the engine runs. Run or Refuse is called, once.
 type Task interface {
 	// Run runs the request and appends the reply to dst, if there is one. frame
 	// is that which Receive had, valid until Run returns.
@@ -53,6 +53,10 @@ type Task interface {
 	// Refuse appends the reply to a request that is not run, because the
 	// server is shutting down.
 	Refuse(frame, dst []byte) []byte
+	// Abort is called after Run or Refuse if that did not return: it panicked,
+	// or its goroutine was ended (runtime.Goexit), as a program's code may do.
+	// It appends the reply. What the other had appended is dropped.
+	Abort(frame, dst []byte) []byte
 }
 
 // A Server runs the tasks of a protocol's connections.

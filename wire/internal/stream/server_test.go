@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -382,4 +383,38 @@ func TestTLS(t *testing.T) {
 	}
 	_, err = plain.Do(t.Context(), &lineCall{text: "cleartext"})
 	wantStatus(t, err, codes.Unavailable, "the connection broke")
+}
+
+// A task that panics or ends its goroutine is answered, and leaves nothing
+// behind: its slot is free and a drain does not wait for it.
+func TestTaskThatDoesNotReturn(t *testing.T) {
+	for name, leave := range map[string]func(){
+		"panic":  func() { panic("in a task") },
+		"goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			handle := func(_ context.Context, text string) string {
+				if text == "leave" {
+					leave()
+				}
+				return text
+			}
+			srv, conn, ended := onPipe(&lineServer{handle: handle}, func(cfg *stream.ServerConfig) { cfg.MaxInFlight = 1 })
+			r := bufio.NewReader(conn)
+			for _, step := range []struct{ send, want string }{
+				{"1 call leave\n", "1 reply aborted"},
+				{"2 call leave\n", "2 reply aborted"},
+				{"3 call stay\n", "3 reply stay"},
+			} {
+				if _, err := io.WriteString(conn, step.send); err != nil {
+					t.Fatal(err)
+				}
+				wantLine(t, r, step.want)
+			}
+			if err := srv.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			<-ended
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -135,15 +136,32 @@ func (c *ServerConn) read(session ServerSession) ([]byte, error) {
 
 func (c *ServerConn) run(task Task, frame *buffer, refuse bool) {
 	reply := newBuffer()
+	returned := false
+	defer func() {
+		if !returned {
+			reply = c.abort(task, frame, recover())
+		}
+		frame.free()
+		c.write(reply)
+		<-c.slots
+		c.end()
+	}()
 	if refuse {
 		reply.b = task.Refuse(frame.b, reply.b)
 	} else {
 		reply.b = task.Run(frame.b, reply.b)
 	}
-	frame.free()
-	c.write(reply)
-	<-c.slots
-	c.end()
+	returned = true
+}
+
+// abort answers for a task that did not return; panicked is nil if it ended
+// its goroutine.
+func (c *ServerConn) abort(task Task, frame *buffer, panicked any) *buffer {
+	c.srv.cfg.Logger.LogAttrs(c.ctx, slog.LevelError, "a call did not return",
+		slog.Any("panic", panicked), slog.String("stack", string(debug.Stack())))
+	reply := newBuffer()
+	reply.b = task.Abort(frame.b, reply.b)
+	return reply
 }
 
 // write queues a reply. It waits while the queue is full: the peer does not

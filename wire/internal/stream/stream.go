@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/everywire/everywire"
@@ -35,8 +36,11 @@ func (e *TooLargeError) Error() string {
 // MaxFrame returns the limit of a frame that carries a message of the given
 // size: the message, its metadata in any encoding, and the envelope.
 func MaxFrame(message int, limits everywire.Limits) int {
-	const envelope = 4 << 10
-	return message + 2*limits.MaxMetadata + envelope
+	const (
+		envelope = 4 << 10
+		most     = math.MaxInt / 8 // a limit that stands for none must not overflow
+	)
+	return min(message, most) + 2*min(limits.MaxMetadata, most) + envelope
 }
 
 // DefaultTimeout is what a zero timeout in a configuration means.
