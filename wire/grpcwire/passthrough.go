@@ -1,17 +1,21 @@
 package grpcwire
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"google.golang.org/grpc/mem"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // A frame is what the server gives grpc-go in place of a message: the message
 // with the codec of its call.
 type frame struct {
+	name  string // of the method
 	codec everywire.Codec
 	msg   any
 	// err is why the message could not be decoded. It does not go through
@@ -20,16 +24,22 @@ type frame struct {
 }
 
 // framesOnly is the server's codec: it leaves the work to each frame's.
-type framesOnly struct{}
+type framesOnly struct{ logger *slog.Logger }
 
 // Name is not used by servers: replies have the content-type of the request.
 func (framesOnly) Name() string { return "" }
 
-func (framesOnly) Marshal(v any) (mem.BufferSlice, error) {
+// Marshal runs where grpc-go recovers no panic.
+func (c framesOnly) Marshal(v any) (data mem.BufferSlice, err error) {
 	f, ok := v.(*frame)
 	if !ok {
 		return nil, fmt.Errorf("%T was not sent through its stream", v) // a grpc.PreparedMsg
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			data, err = nil, rpc.Panicked(context.Background(), c.logger, f.name, p)
+		}
+	}()
 	return marshal(f.codec, f.msg)
 }
 

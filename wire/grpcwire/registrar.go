@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // A registrar registers services with a grpc.Server whose codec is
@@ -37,9 +38,9 @@ func unary(name string, handler grpc.MethodHandler) grpc.MethodHandler {
 		}
 		reply, err := handler(srv, ctx, func(v any) error { return receive(name, codec, v, dec) }, ic)
 		if err != nil {
-			return nil, err
+			return nil, rpc.StatusOf(err).Err()
 		}
-		return &frame{codec: codec, msg: reply}, nil
+		return &frame{name: name, codec: codec, msg: reply}, nil
 	}
 }
 
@@ -80,7 +81,7 @@ func (s *framedStream) RecvMsg(v any) error {
 }
 
 func (s *framedStream) SendMsg(v any) error {
-	return s.ServerStream.SendMsg(&frame{codec: s.codec, msg: v})
+	return s.ServerStream.SendMsg(&frame{name: s.name, codec: s.codec, msg: v})
 }
 
 // payloads shows a stats.Handler the messages in place of their frames.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -17,8 +18,12 @@ import (
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
+// handshakeTimeout is how long a client may take for TLS and HTTP/2's preface.
+const handshakeTimeout = 10 * time.Second
+
 type server struct {
 	grpc   *grpc.Server
+	conns  connSet
 	health *health.Server
 	// stopWatches ends the health service's watches, which have no end of
 	// their own and would hold up a graceful stop.
@@ -30,9 +35,10 @@ type server struct {
 // NewServer makes a server for all of the registry's methods.
 func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	opts := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(framesOnly{}),
+		grpc.ForceServerCodecV2(framesOnly{cfg.Logger}),
 		grpc.MaxRecvMsgSize(cfg.Limits.MaxMessage),
 		grpc.MaxSendMsgSize(cfg.Limits.MaxMessage),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.MaxHeaderListSize(headerListSize(cfg.Limits)),
 		grpc.MaxConcurrentStreams(clampUint32(cfg.Limits.MaxInFlight)),
 		// Goroutines whose stacks have grown already serve most calls; when all
@@ -57,7 +63,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 }
 
 func (s *server) Serve(lis net.Listener) error {
-	err := s.grpc.Serve(lis)
+	err := s.grpc.Serve(&trackingListener{lis, &s.conns})
 	if errors.Is(err, grpc.ErrServerStopped) { // Shutdown came first
 		return nil
 	}
@@ -68,6 +74,7 @@ func (s *server) Shutdown(ctx context.Context) error {
 	s.once.Do(func() {
 		s.health.Shutdown()
 		s.stopWatches()
+		s.conns.closeSilent()
 		drained := make(chan struct{})
 		go func() {
 			s.grpc.GracefulStop()
@@ -78,6 +85,8 @@ func (s *server) Shutdown(ctx context.Context) error {
 		case <-ctx.Done():
 			// A handler that ignores its context lives on, and so does the
 			// goroutine above until it returns.
+			// Stop, too, waits for clients in their handshakes.
+			s.conns.closeAll()
 			s.grpc.Stop()
 			s.err = ctx.Err()
 		}
@@ -89,7 +98,8 @@ func (s *server) Shutdown(ctx context.Context) error {
 // bytes a field beside names and values (RFC 9113, section 6.5.2), base64 makes
 // binary values a third longer, and gRPC has headers of its own.
 func headerListSize(l everywire.Limits) uint32 {
-	return clampUint32(l.MaxMetadata + l.MaxMetadata/3 + 16<<10)
+	n := int64(clampUint32(l.MaxMetadata))
+	return uint32(min(n+n/3+16<<10, math.MaxUint32))
 }
 
 func clampUint32(n int) uint32 {
