@@ -45,6 +45,12 @@ func Run(t *testing.T, shape string) {
 		{"wait for ready", waitForReady},
 		{"one-way calls", oneWay},
 		{"streams", streams},
+		{"mistakes of programs", programMistakes},
+		{"silent clients", silentClients},
+		{"close while connecting", closeWhileConnecting},
+		{"restart", restart},
+		{"no limits", noLimits},
+		{"odd metadata", oddMetadata},
 		{"tls", tlsBothWays},
 	} {
 		t.Run(g.name, func(t *testing.T) { g.run(t, s) })
