@@ -47,7 +47,7 @@ Examples:
 References are implementations that are not ours, beside the wire they speak: net/http, net/http+json
 (the same with our JSON codec), grpc-go, jrpc2, and ping, a bare socket. "everywire targets" lists the wires.
 
-Exit status: 0 when the run is whole, 1 on failure, 2 for a mistake in the command, 130 when interrupted
+Exit status: 0 when the run is whole, 1 on failure or if no call got a correct reply, 2 for a mistake in the command, 130 when interrupted
 (what was measured so far is reported).`
 }
 
@@ -90,11 +90,14 @@ func (c *compareCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := c.report(a, recordFile); err != nil {
+	recorded, err := c.report(a, recordFile)
+	switch {
+	case err != nil:
 		return err
-	}
-	if interrupted {
+	case interrupted:
 		return errInterrupted
+	case !slices.ContainsFunc(recorded.Trials, func(t record.Trial) bool { return t.Calls > 0 || t.OpenShare > 0 }):
+		return errors.New("no call of any arm got a correct reply; the verdict says why")
 	}
 	return nil
 }
@@ -190,27 +193,27 @@ func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, exe, file str
 }
 
 // report makes everything from the record, as "everywire report" would.
-func (c *compareCmd) report(a *app, recordFile string) error {
+func (c *compareCmd) report(a *app, recordFile string) (*record.Run, error) {
 	recorded, err := (&reportCmd{File: recordFile}).read(nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	htmlFile := filepath.Join(c.Out, "report.html")
 	html, err := os.Create(htmlFile)
 	if err != nil {
-		return fmt.Errorf("cannot write the report: %w", err)
+		return nil, fmt.Errorf("cannot write the report: %w", err)
 	}
 	if err := errors.Join(report.HTML(html, recorded), html.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	if c.JSON {
-		return report.JSON(a.stdout, recorded)
+		return recorded, report.JSON(a.stdout, recorded)
 	}
 	if err := report.Text(a.stdout, recorded, textOptions(a.stdout)); err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(a.stdout, "\nReport: %s\nRecord: %s\n", display(htmlFile), display(recordFile))
-	return nil
+	return recorded, nil
 }
 
 // display shortens a path below the current folder.

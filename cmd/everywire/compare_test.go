@@ -121,6 +121,15 @@ func TestCompareInterrupted(t *testing.T) {
 	}
 }
 
+// A run in which nothing worked is reported, and is a failure.
+func TestCompareWithoutReplies(t *testing.T) {
+	out, errs, status := command(t, "", "compare", "--wires", "rest", "--callers", "1", "--blocks", "1", "--measure", "20ms",
+		"--max-message", "10", "--out", t.TempDir())
+	if status != exitFailure || !strings.Contains(errs, "no call of any arm got a correct reply") || !strings.Contains(out, "larger than max") {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+}
+
 // The record is in the file as the run goes, so that a killed run leaves all
 // its finished trials.
 func TestCompareRecordsAsItGoes(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -85,8 +86,13 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintln(stderr, "everywire:", err)
 		return exitFailure
 	}
-	if len(args) == 0 {
+	switch { // what people try first
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		args = []string{"version"}
 	}
 	parsed, err := parser.Parse(args)
 	if exited {

@@ -160,6 +160,13 @@ func TestHelp(t *testing.T) {
 	if status != exitOK || !strings.Contains(stdout, "reconnect") {
 		t.Errorf("targets: status %d, %s", status, stdout)
 	}
+	long, _, _ := command(t, "", "compare", "--help")
+	if stdout, _, status = command(t, "", "help", "compare"); status != exitOK || stdout != long {
+		t.Errorf("help compare: status %d, %s", status, stdout)
+	}
+	if stdout, _, status = command(t, "", "--version"); status != exitOK || !strings.HasPrefix(stdout, "everywire ") {
+		t.Errorf("--version: status %d, %s", status, stdout)
+	}
 	stdout, _, status = command(t, "", "version")
 	if status != exitOK || !strings.HasPrefix(stdout, "everywire ") {
 		t.Errorf("version: status %d, %s", status, stdout)
