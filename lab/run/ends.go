@@ -88,7 +88,7 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 }
 
 func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave no answer within %v", limit))
 }
 
 // stolenReason voids a trial that a hypervisor disturbed; Trial.Stolen says how

@@ -378,6 +378,17 @@ type sinkFunc func(record.Trial) error
 
 func (f sinkFunc) Trial(t record.Trial) error { return f(t) }
 
+// The reason for a hanging end reads as one sentence after "the server" and
+// as a phrase after a colon.
+func TestBoundedSaysWhat(t *testing.T) {
+	ctx, cancel := bounded(t.Context(), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	if got, want := fmt.Sprintf("the server %v", context.Cause(ctx)), "the server gave no answer within 1ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestBadPlans(t *testing.T) {
 	for _, tc := range []struct {
 		change func(*plan.Plan)
