@@ -189,13 +189,12 @@ func TestErrorsAreHarmless(t *testing.T) {
 // Metadata is printed in the same order each time.
 func TestMetadataInOrder(t *testing.T) {
 	md := metadata.MD{}
-	want := ""
+	var want, b bytes.Buffer
 	for c := 'a'; c <= 'z'; c++ {
 		md.Append(string(c), "1", "2")
-		want += fmt.Sprintf("header %c: 1\nheader %c: 2\n", c, c)
+		fmt.Fprintf(&want, "header %c: 1\nheader %c: 2\n", c, c)
 	}
-	var b bytes.Buffer
-	if printMetadata(&b, "header", md); b.String() != want {
+	if printMetadata(&b, "header", md); b.String() != want.String() {
 		t.Errorf("got\n%s", b.String())
 	}
 }

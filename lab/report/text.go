@@ -214,7 +214,7 @@ func (t *text) published() {
 		tab.rows = append(tab.rows, tableRow{[]string{r.Arm, r.Here, r.There, r.Wire}, ""})
 	}
 	tab.write(t)
-	if note := t.view.idNote(); note != "" {
+	if note := t.idNote(); note != "" {
 		t.paragraph("", "", note)
 	}
 }
