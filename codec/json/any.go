@@ -71,8 +71,8 @@ func readAnyMessage(d *decoder, a *anypb.Any) error {
 		return within(d.errorf(start, "no message type is known for %q", short(url)), anyTypeKey)
 	}
 	// The type may be the last member: read all again, now that it is known.
-	if d.reread += d.pos - start; d.reread > 16*len(d.data) {
-		return d.errorf(start, "too many google.protobuf.Any inside each other whose %s is not their first member", anyTypeKey)
+	if err := d.moreOfAny(start, d.pos-start); err != nil {
+		return err
 	}
 	d.pos, d.depth = start, depth
 	m := mt.New()
@@ -90,6 +90,16 @@ func readAnyMessage(d *decoder, a *anypb.Any) error {
 		return protoError(start, err)
 	}
 	a.TypeUrl, a.Value = url, data
+	return d.moreOfAny(start, len(data))
+}
+
+// moreOfAny counts bytes that are read again to find an Any's @type, or copied
+// to be its value. An Any inside another has that done once more for each level,
+// which would be quadratic: it is bounded.
+func (d *decoder) moreOfAny(start, n int) error {
+	if d.reread += n; d.reread > 16*len(d.data) {
+		return d.errorf(start, "too many google.protobuf.Any inside each other")
+	}
 	return nil
 }
 

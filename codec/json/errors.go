@@ -70,10 +70,16 @@ func within(err error, name string) error {
 		if e.Path != "" && e.Path[0] != '[' {
 			name += "."
 		}
+		if n := len(e.Path); n > maxPath { // of deep nesting the ends are enough
+			e.Path = "…" + strings.ToValidUTF8(e.Path[n-maxPath/2:], "")
+		}
 		e.Path = name + e.Path
 	}
 	return err
 }
+
+// maxPath bounds a path in bytes, but for its first step.
+const maxPath = 160
 
 // atIndex puts a list index before the path of err.
 func atIndex(err error, i int) error { return within(err, "["+strconv.Itoa(i)+"]") }

@@ -17,7 +17,7 @@ type decoder struct {
 	pos     int
 	named   int // where the name stands that member read last
 	depth   int
-	reread  int        // bytes read twice, to find an Any's @type
+	reread  int        // bytes read or copied once more for an Any; see moreOfAny
 	scratch []byte     // the last string that had escapes
 	names   [64]string // member names of documents seen lately; see intern
 }

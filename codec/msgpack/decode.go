@@ -16,7 +16,7 @@ import (
 type decoder struct {
 	Reader
 	depth  int
-	reread int         // bytes that anyMessage has looked at ahead of reading them
+	reread int         // bytes read or copied once more for an Any; see moreOfAny
 	names  *[64]string // lately seen; nil until it is needed
 }
 

@@ -90,8 +90,11 @@ func (e *encoder) mapField(f *field, v reflect.Value) error {
 		return err
 	}
 	e.b = AppendMapHeader(e.b, len(keys))
-	for _, k := range keys {
+	for i, k := range keys {
 		if f.key.text {
+			if i > 0 && k.text == keys[i-1].text {
+				return atKey(k.text, errorf("two keys have this text"))
+			}
 			err = e.str(k.text)
 		} else {
 			err = e.element(f.key, k.key)

@@ -76,11 +76,11 @@ func (d *decoder) anyMessage(a *anypb.Any) error {
 		return at(anyTypeKey, d.errorf("no message type is known for %q", short(url)))
 	}
 	// The type may be the last key, so the map is read again, now that its
-	// type is known. Nested ones would make that quadratic: it is bounded.
-	d.reread += d.pos - start
+	// type is known.
+	ahead := d.pos - start
 	d.pos = start
-	if d.reread > 16*len(d.data) {
-		return d.errorf("too many google.protobuf.Any inside each other whose %s is not their first key", anyTypeKey)
+	if err := d.moreOfAny(ahead); err != nil {
+		return err
 	}
 	m := mt.New()
 	p := protoPlanOf(m.Descriptor())
@@ -97,6 +97,16 @@ func (d *decoder) anyMessage(a *anypb.Any) error {
 		return err
 	}
 	a.TypeUrl, a.Value = url, data
+	return d.moreOfAny(len(data))
+}
+
+// moreOfAny counts bytes that are read again to find an Any's @type, or copied
+// to be its value. An Any inside another has that done once more for each level,
+// which would be quadratic: it is bounded.
+func (d *decoder) moreOfAny(n int) error {
+	if d.reread += n; d.reread > 16*len(d.data) {
+		return d.errorf("too many google.protobuf.Any inside each other")
+	}
 	return nil
 }
 

@@ -200,14 +200,26 @@ func (e *encoder) mapField(f *field, v reflect.Value, depth int) error {
 	if depth > schema.MaxDepth {
 		return errDepth
 	}
+	var texts map[string]bool // of keys that are written as text
+	if f.key.text {
+		texts = make(map[string]bool, v.Len())
+	}
 	for it := v.MapRange(); it.Next(); {
 		start := e.len()
 		if err := e.element(f.value, it.Value(), depth); err != nil {
 			return atKey(it.Key(), err)
 		}
 		e.tag(2, f.value.wire)
+		before := e.len()
 		if err := e.element(f.key, it.Key(), depth); err != nil {
 			return atKey(it.Key(), err)
+		}
+		if texts != nil {
+			text := string(e.bytes()[:e.len()-before])
+			if texts[text] {
+				return atKey(it.Key(), errors.New("two keys have this text"))
+			}
+			texts[text] = true
 		}
 		e.tag(1, f.key.wire)
 		e.varint(uint64(e.len() - start))
