@@ -10,7 +10,9 @@ import (
 
 // Call calls a unary method on any connection and returns its reply. The name
 // is "arith.Arith/Sum"; in is a plain struct, a generated message or a
-// [Document], and so is Out. The error is a status.Status.
+// [Document], and so is Out. The error is a status.Status: InvalidArgument for
+// a malformed name, otherwise what the connection and the server say. There is
+// no deadline but that of ctx.
 //
 //	sum, err := everywire.Call[arith.SumReply](ctx, conn, "arith.Arith/Sum", &arith.SumRequest{Numbers: n})
 func Call[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, opts ...grpc.CallOption) (*Out, error) {
@@ -32,7 +34,8 @@ type Future[Out any] struct {
 	err  error
 }
 
-// Start starts a call and returns at once. The call ends when ctx does.
+// Start starts a call and returns at once. The call ends when ctx does. in must
+// not be changed before the call has ended.
 func Start[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, opts ...grpc.CallOption) *Future[Out] {
 	f := &Future[Out]{done: make(chan struct{})}
 	Async(ctx, conn, name, in, func(out *Out, err error) {
@@ -62,7 +65,7 @@ func (f *Future[Out]) Wait(ctx context.Context) (*Out, error) {
 }
 
 // Async starts a call and returns at once; then is called exactly once when it
-// has ended, on a goroutine of its own.
+// has ended, on a goroutine of its own. in must not be changed before that.
 func Async[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, then func(*Out, error), opts ...grpc.CallOption) {
 	go func() { then(Call[Out](ctx, conn, name, in, opts...)) }()
 }

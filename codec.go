@@ -9,11 +9,13 @@ type Codec interface {
 	// Name is the codec's name in targets and content types: "json".
 	Name() string
 	// Append appends the encoding of msg to dst and returns the extended
-	// slice; on error it returns dst as it was.
+	// slice; on error it returns dst as it was. It fails for what the codec has
+	// no form for, such as a string that is not UTF-8, for nesting beyond
+	// schema.MaxDepth, and for a cycle of pointers.
 	Append(dst []byte, msg any) ([]byte, error)
 	// Decode reads exactly one message from data into msg, which is reset
 	// first. Trailing bytes are an error. It keeps no reference to data. An
-	// error says what was wrong and where.
+	// error says what was wrong and where; msg then holds anything.
 	Decode(data []byte, msg any) error
 }
 

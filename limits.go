@@ -4,8 +4,11 @@ package everywire
 // the zero value of a field means its default.
 type Limits struct {
 	// MaxMessage is the largest message in bytes, sent or received, before and
-	// after decompression. A larger one is ResourceExhausted.
-	// Default 4 MiB, as in gRPC.
+	// after decompression. A larger one is ResourceExhausted. In memory a
+	// message takes more, usually a few times its bytes. A hostile one can take
+	// a hundred times: a [Document] of empty objects is a Go map for each one to
+	// three bytes, and a list of structs without pointers is a whole struct for
+	// each empty object. Default 4 MiB, as in gRPC.
 	MaxMessage int
 	// MaxMetadata is the largest metadata of one call in bytes: names and
 	// values together. Default 64 KiB.

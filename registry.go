@@ -64,7 +64,8 @@ func WithLogger(l *slog.Logger) RegistryOption {
 
 // MaxCallTime clamps the deadline of unary calls at the server: a handler's
 // context never ends later than d after the call came in, whatever the client
-// asked for. The default is [DefaultMaxCallTime]; a negative d removes it.
+// asked for. The default is [DefaultMaxCallTime]; a d of 0 or less removes the
+// bound. Streams have none.
 func MaxCallTime(d time.Duration) RegistryOption {
 	return func(r *Registry) { r.maxCallTime = d }
 }
@@ -87,7 +88,10 @@ func NewRegistry(opts ...RegistryOption) *Registry {
 
 // RegisterService adds a generated or hand-written service. It panics on a
 // mistake of the program, as http.ServeMux does: a method registered twice, or
-// an implementation that lacks methods.
+// an implementation that lacks methods. Nothing of the service is added then.
+//
+// Messages, routes and idempotency are known if the service's .proto file is
+// in the protobuf registry, as that of every linked-in generated service is.
 func (r *Registry) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	if impl != nil && desc.HandlerType != nil {
 		want := reflect.TypeOf(desc.HandlerType).Elem()
@@ -149,13 +153,15 @@ func generated(d protoreflect.MessageDescriptor) *schema.Message {
 func (r *Registry) add(service string, metadata any, methods ...*Method) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	added := map[string]*Method{} // all or, on a panic, none
 	for _, m := range methods {
 		m.path = m.Path()
-		if _, ok := r.methods[m.Path()]; ok {
+		if r.methods[m.path] != nil || added[m.path] != nil {
 			panic(fmt.Sprintf("everywire: method %s is registered twice", m.FullName()))
 		}
-		r.methods[m.Path()] = m
+		added[m.path] = m
 	}
+	maps.Copy(r.methods, added)
 	s := r.services[service]
 	if s == nil {
 		s = &serviceEntry{metadata: metadata}
@@ -164,7 +170,7 @@ func (r *Registry) add(service string, metadata any, methods ...*Method) {
 	s.methods = append(s.methods, methods...)
 }
 
-// Lookup finds a method by its path "/arith.Arith/Sum".
+// Lookup finds a method by its path "/arith.Arith/Sum", with the leading slash.
 func (r *Registry) Lookup(path string) (*Method, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

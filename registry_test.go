@@ -153,6 +153,32 @@ func TestRegistrationMistakesPanic(t *testing.T) {
 	}
 }
 
+// A registration that panics leaves nothing of itself behind.
+func TestFailedRegistrationLeavesNothing(t *testing.T) {
+	desc := func(names ...string) *grpc.ServiceDesc {
+		d := &grpc.ServiceDesc{ServiceName: "s.S"}
+		for _, name := range names {
+			d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: name})
+		}
+		return d
+	}
+	for _, second := range []*grpc.ServiceDesc{desc("B", "A"), desc("B", "B")} {
+		reg := NewRegistry()
+		reg.RegisterService(desc("A"), nil)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a method is registered twice")
+				}
+			}()
+			reg.RegisterService(second, nil)
+		}()
+		if _, ok := reg.Lookup("/s.S/B"); ok || len(reg.Methods()) != 1 {
+			t.Errorf("B was registered: %v, and there are %d methods", ok, len(reg.Methods()))
+		}
+	}
+}
+
 type healthServer struct {
 	grpc_health_v1.UnimplementedHealthServer
 }

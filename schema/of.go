@@ -43,9 +43,10 @@ var cache struct {
 	messages sync.Map   // reflect.Type -> *Message
 }
 
-// Of describes the message type t: a struct type or a pointer to one. It is
-// cached and safe for concurrent use. The error names the field that is wrong
-// and what to do.
+// Of describes the message type t: a plain struct, a generated message,
+// [Document], or a pointer to one. The result is cached, shared, and not to be
+// changed; Of is safe for concurrent use. The error names the field that is
+// wrong and what to do.
 func Of(t reflect.Type) (*Message, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
