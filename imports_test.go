@@ -4,6 +4,7 @@ import (
 	"errors"
 	"go/build"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,6 +82,10 @@ var importRules = []importRule{
 		reason: "bytes are counted at the socket, the same for every arm",
 	},
 	{
+		dirs: []string{"lab/ref"}, ours: []string{".", "codec/json", "service/..."},
+		reason: "a reference is what others would write: it must owe nothing to a wire of ours (net/http+json has our JSON codec on purpose)",
+	},
+	{
 		dirs: []string{"lab/load", "lab/proc", "lab/run"}, ours: []string{".", "schema", "codec/json", "service/...", "lab/..."},
 		reason: "payloads are JSON files; beside that the generator sees a grpc.ClientConnInterface, so that every arm, ours or not, is called in the same way",
 	},
@@ -110,6 +115,26 @@ func TestImports(t *testing.T) {
 				if slices.ContainsFunc(rule.forbidden, func(f string) bool { return within(imp, f) }) {
 					t.Errorf("%s imports %s, which it must not: %s.", pkg.dir, imp, rule.reason)
 				}
+			}
+		}
+	}
+}
+
+// No package does anything by being imported: generated code alone registers
+// itself, with protobuf's own registry.
+func TestNoInit(t *testing.T) {
+	for _, pkg := range packages(t) {
+		files, err := filepath.Glob(filepath.Join(pkg.dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(file, ".pb.go") && strings.Contains(string(text), "\nfunc init() {") {
+				t.Errorf("%s has an init function", file)
 			}
 		}
 	}
