@@ -4,12 +4,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"os"
 )
 
 // tlsConfig makes the TLS configuration of a target for one end; nil for
-// cleartext. A server needs a certificate; with ca it demands one of clients.
+// cleartext. A client's has a server name only if one was asked for: else it is
+// that of each address. A server needs a certificate; with ca it demands one of clients.
 func (t *Target) tlsConfig(base *tls.Config, at side) (*tls.Config, error) {
 	if !t.TLS {
 		return nil, nil //nolint:nilnil // nil is cleartext, as in crypto/tls's own APIs
@@ -48,13 +48,6 @@ func (t *Target) tlsConfig(base *tls.Config, at side) (*tls.Config, error) {
 	}
 	if name := t.Options["servername"]; name != "" {
 		cfg.ServerName = name
-	}
-	if cfg.ServerName == "" && t.Transport != "unix" {
-		host, _, err := net.SplitHostPort(t.Addrs[0])
-		if err != nil {
-			return nil, err
-		}
-		cfg.ServerName = host
 	}
 	return cfg, nil
 }

@@ -65,7 +65,11 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	addrs := manual.NewBuilderWithScheme("everywire")
 	var state resolver.State
 	for _, a := range cfg.Addrs {
-		state.Addresses = append(state.Addresses, resolver.Address{Addr: a})
+		ra := resolver.Address{Addr: a}
+		if cfg.TLS != nil && cfg.TLS.ServerName == "" {
+			ra.ServerName = rpc.HostOf(a) // not that of the first for all
+		}
+		state.Addresses = append(state.Addresses, ra)
 	}
 	addrs.InitialState(state)
 	cc, err := grpc.NewClient("everywire:///"+authority(cfg.Addrs[0]), append(opts, grpc.WithResolvers(addrs))...)

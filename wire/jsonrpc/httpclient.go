@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -172,7 +173,7 @@ func (c *httpConn) exchange(ctx context.Context, call *rpc.Outgoing, body []byte
 	}})
 	res, err := c.transport.RoundTrip(c.request(ctx, call, body))
 	if err != nil {
-		return err
+		return c.broken("before the reply came", err)
 	}
 	buf := bodies.Get().(*[]byte)
 	defer func() {
@@ -189,9 +190,19 @@ func (c *httpConn) exchange(ctx context.Context, call *rpc.Outgoing, body []byte
 		return status.Errorf(codes.ResourceExhausted, "received a reply longer than the limit of %d bytes", limit)
 	}
 	if err != nil {
-		return err
+		return c.broken("within the reply", err)
 	}
 	return c.readResponse(res, *buf, call, reply)
+}
+
+// broken words a failure of the connection. What nobody could be reached for
+// stays a *rpc.DialError; of anything else nobody knows whether it ran.
+func (c *httpConn) broken(when string, err error) error {
+	var unreachable *rpc.DialError
+	if errors.As(err, &unreachable) {
+		return unreachable
+	}
+	return fmt.Errorf("the connection to %s broke %s; the call may have run: %w", c.cfg.Target, when, err)
 }
 
 // bodies hold response bodies while they are read.

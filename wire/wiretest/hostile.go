@@ -284,3 +284,40 @@ func oddMetadata(t *testing.T, s *suite) {
 		t.Errorf("the next call: %v", err)
 	}
 }
+
+// namesOfAddresses: with several addresses each server must have a certificate
+// for its own name, not for that of the first.
+func namesOfAddresses(t *testing.T, s *suite) {
+	if s.shape.Transport == "unix" {
+		return // one address, without a name
+	}
+	ca := newAuthority(t)
+	p := s.start(t, (*probe).plain, options{
+		tls:   true,
+		serve: []wire.ServeOption{wire.WithTLSConfig(&tls.Config{Certificates: []tls.Certificate{ca.issue(t, "127.0.0.1")}})},
+		dial:  []wire.DialOption{wire.WithTLSConfig(&tls.Config{RootCAs: ca.pool})},
+	})
+	// On the first address nobody listens.
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(lis.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shape := s.shape
+	shape.TLS = true
+	target := shape.At("localhost:"+port, p.server.Targets()[0].Addrs[0])
+	conn := s.dial(t, target, wire.WithTLSConfig(&tls.Config{RootCAs: ca.pool}))
+	if _, err := callers[0].run(within(t), conn, &probepb.RunRequest{}); err != nil {
+		t.Errorf("a call by the second address: %v", err)
+	}
+	// A name that was asked for counts for all.
+	named := s.dial(t, target, wire.WithTLSConfig(&tls.Config{RootCAs: ca.pool, ServerName: "localhost"}))
+	_, err = callers[0].run(within(t), named, &probepb.RunRequest{})
+	wantCode(t, "a server with another name than asked for", err, codes.Unavailable)
+}

@@ -51,6 +51,7 @@ func Run(t *testing.T, shape string) {
 		{"restart", restart},
 		{"no limits", noLimits},
 		{"odd metadata", oddMetadata},
+		{"names of addresses", namesOfAddresses},
 		{"tls", tlsBothWays},
 	} {
 		t.Run(g.name, func(t *testing.T) { g.run(t, s) })

@@ -54,7 +54,7 @@ type ClientConfig struct {
 	// DialAddr opens a cleartext connection to one of Addrs.
 	DialAddr func(ctx context.Context, addr string) (net.Conn, error)
 	Addrs    []string
-	// TLS is nil for cleartext.
+	// TLS is nil for cleartext. Without a server name it is that of each address.
 	TLS       *tls.Config
 	Path      string
 	Options   Options
@@ -85,7 +85,7 @@ func (c *ClientConfig) Dial(ctx context.Context, alpn ...string) (net.Conn, erro
 	for _, addr := range c.Addrs {
 		conn, err := c.DialAddr(ctx, addr)
 		if err == nil && c.TLS != nil {
-			conn, err = c.handshake(ctx, conn, alpn)
+			conn, err = c.handshake(ctx, conn, addr, alpn)
 		}
 		if err == nil {
 			return conn, nil
@@ -95,8 +95,11 @@ func (c *ClientConfig) Dial(ctx context.Context, alpn ...string) (net.Conn, erro
 	return nil, &DialError{Target: c.Target, Err: errors.Join(errs...)}
 }
 
-func (c *ClientConfig) handshake(ctx context.Context, raw net.Conn, alpn []string) (net.Conn, error) {
+func (c *ClientConfig) handshake(ctx context.Context, raw net.Conn, addr string, alpn []string) (net.Conn, error) {
 	cfg := c.TLS.Clone()
+	if cfg.ServerName == "" {
+		cfg.ServerName = HostOf(addr)
+	}
 	cfg.NextProtos = alpn
 	conn := tls.Client(raw, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -104,6 +107,16 @@ func (c *ClientConfig) handshake(ctx context.Context, raw net.Conn, alpn []strin
 		return nil, err
 	}
 	return conn, nil
+}
+
+// HostOf is the name that the certificate of the server at addr must have; ""
+// for a unix socket, which has no name.
+func HostOf(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return ""
+	}
+	return host
 }
 
 // A DialError says that no connection could be made, so nothing was sent.

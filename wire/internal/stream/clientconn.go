@@ -92,7 +92,14 @@ func (c *clientConn) remove(id uint32) {
 
 func (c *clientConn) do(ctx context.Context, x Exchange, p *pending, id uint32) (err error) {
 	unit := newBuffer()
+	appended := false
+	defer func() {
+		if !appended { // the encoding panicked
+			c.forget(id, p)
+		}
+	}()
 	unit.b, err = x.Append(unit.b, id)
+	appended = true
 	if err != nil {
 		c.forget(id, p)
 		unit.free()
