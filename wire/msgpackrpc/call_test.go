@@ -365,3 +365,16 @@ func answerOne(lis net.Listener, reply string) error {
 	_, err = io.WriteString(conn, reply)
 	return err
 }
+
+// Methods that declare only the form of their params have no short name, and
+// so not the same one.
+func TestFormsWithoutNames(t *testing.T) {
+	reg := everywire.NewRegistry()
+	for _, name := range []string{"x.X/One", "x.X/Two"} {
+		everywire.Handle(reg, name, func(_ context.Context, in *everywire.Document) (*everywire.Document, error) { return in, nil },
+			everywire.WithJSONRPC(everywire.JSONRPCForm{Params: everywire.ParamsObject}))
+	}
+	if _, err := msgpackrpc.NewServer(&rpc.ServerConfig{Registry: reg, Limits: everywire.Limits{}.WithDefaults()}); err != nil {
+		t.Error(err)
+	}
+}
