@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -113,8 +114,11 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 		return nil, targetError(target, "%v", err)
 	}
 	lis, err := cfg.listen(ctx, t.network(), t.Addrs[0])
+	if err != nil && t.Transport == "unix" && removeStale(ctx, t.Addrs[0]) {
+		lis, err = cfg.listen(ctx, t.network(), t.Addrs[0])
+	}
 	if err != nil {
-		return nil, listenError(target, err)
+		return nil, listenError(target, t.Transport, err)
 	}
 	if t.Transport != "unix" {
 		t = t.At(lis.Addr().String())
@@ -124,8 +128,25 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 	return lis, nil
 }
 
-func listenError(target string, err error) error {
+// removeStale removes a socket that nobody listens on any more, as a server
+// that was killed leaves it behind. It touches nothing but sockets.
+func removeStale(ctx context.Context, path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Type() != os.ModeSocket {
+		return false
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = conn.Close() // somebody is there
+		return false
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) && os.Remove(path) == nil
+}
+
+func listenError(target, transport string, err error) error {
 	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && transport == "unix":
+		return fmt.Errorf("%s: the file is there already: choose another, or remove it if it is of no use", target)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%s: the address is in use: choose another port, or stop what listens there", target)
 	case errors.Is(err, syscall.EACCES):

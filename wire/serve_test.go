@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,37 @@ func TestServeBindsAllOrNone(t *testing.T) {
 		t.Fatalf("the first target's port is still taken: %v", err)
 	}
 	again.Close()
+}
+
+// A socket that a killed server left behind is replaced; one that is in use,
+// or any other file, is not.
+func TestStaleSocket(t *testing.T) {
+	path := t.TempDir() + "/s"
+	lis, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wire.Serve(t.Context(), kvRegistry(), []string{"rest+unix://" + path}); err == nil || !strings.Contains(err.Error(), "there already") {
+		t.Errorf("on a socket in use: %v", err)
+	}
+	lis.SetUnlinkOnClose(false) // as if the process had been killed
+	lis.Close()
+	server, err := wire.Serve(t.Context(), kvRegistry(), []string{"rest+unix://" + path})
+	if err != nil {
+		t.Fatalf("on a socket that nobody listens on: %v", err)
+	}
+	if err := server.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wire.Serve(t.Context(), kvRegistry(), []string{"rest+unix://" + path}); err == nil {
+		t.Error("served on a file that is no socket")
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
 }
 
 func TestServeErrors(t *testing.T) {

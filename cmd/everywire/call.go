@@ -16,6 +16,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire"
 )
 
@@ -119,6 +120,33 @@ func (c *callCmd) readRequest(a *app, in any) error {
 	}
 	if err := (json.Codec{}).Decode(text, in); err != nil {
 		return usagef("%s does not fit %s: %w", name, c.Method, err)
+	}
+	return c.checkFields(text, in)
+}
+
+// checkFields refuses fields that the request does not have. Codecs ignore
+// them, for newer peers; here they are mistyped.
+func (c *callCmd) checkFields(text []byte, in any) error {
+	m, err := schema.For(in)
+	if err != nil || m.Document {
+		return err
+	}
+	var doc everywire.Document
+	if err := (json.Codec{}).Decode(text, &doc); err != nil {
+		return err
+	}
+	given, ok := doc.Value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	known := make([]string, 0, len(m.Fields))
+	for _, f := range m.Fields {
+		known = append(known, f.JSONName)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if m.ByName(name) == nil {
+			return usagef("the request of %s has no field %q: it has %s", c.Method, name, strings.Join(known, ", "))
+		}
 	}
 	return nil
 }

@@ -86,6 +86,10 @@ func (c *compareCmd) Run(a *app) error {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
 	recordFile := filepath.Join(c.Out, "run.jsonl")
+	// A run that is killed must not leave the last one's page beside its record.
+	if err := os.Remove(filepath.Join(c.Out, "report.html")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
 	interrupted, err := c.measure(a, p, payload, exe, recordFile)
 	if err != nil {
 		return err

@@ -73,6 +73,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"call", "grpc://localhost:1", "no.Such/Method", "{}"}, "use ?codec=json"},
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", `{"numbers":["x"]}`}, "numbers[0]"},
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", `{"numbers":`}, "line 1"},
+		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", `{"numberz":[1]}`}, `has no field "numberz": it has numbers`},
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", "novalue"}, "is not KEY:VALUE"},
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", " :v"}, "is not KEY:VALUE"},
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", "a b:v"}, "a key consists of letters"},

@@ -134,7 +134,7 @@ func (t *text) load(l *stats.Load) {
 		tab.rows = append(tab.rows, tableRow{t.cells(a), t.style(a)})
 	}
 	tab.write(t)
-	marks := "~ not distinguished from " + t.base + "; CPU: of the server, per call; bytes: of TCP payload, per call."
+	marks := "~ not distinguished from " + t.base + " by a test over blocks that is corrected for the number of arms, as the intervals are not; CPU: of the server, per call; bytes: of TCP payload, per call."
 	t.paragraph("", dim, marks)
 	if len(tab.dropped) > 0 {
 		t.paragraph("", dim, "No room here for "+list(tab.dropped)+": a terminal of "+strconv.Itoa(width)+" columns and the HTML report have all.")

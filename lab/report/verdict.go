@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/record"
@@ -71,12 +72,41 @@ func (v *view) statements(l *stats.Load) []string {
 	if len(alone) > 0 {
 		out = append(out, "no reference was measured beside "+list(alone)+", so how much is the wire's is not known there.")
 	}
-	for _, s := range []string{v.times(l, wires), implementations(l), v.same(l), notMeasured(l)} {
+	for _, s := range []string{v.times(l, wires), implementations(l), v.same(l), besideHandler(l), notMeasured(l)} {
 		if s != "" {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// besideHandler says how much the choice of a wire weighs beside the work of a
+// handler: with one caller, from the medians of our wires.
+func besideHandler(l *stats.Load) string {
+	if l.Callers != 1 {
+		return ""
+	}
+	type timed struct {
+		name string
+		p50  time.Duration
+	}
+	var all []timed
+	for i := range l.Arms {
+		a := &l.Arms[i]
+		p50, ok := stats.Percentile(&a.Latency, a.Censored, 50)
+		if ok && a.Kind == plan.Wire && !a.Again {
+			all = append(all, timed{a.Name, time.Duration(p50)})
+		}
+	}
+	if len(all) < 2 {
+		return ""
+	}
+	fast := slices.MinFunc(all, func(a, b timed) int { return cmp.Compare(a.p50, b.p50) })
+	slow := slices.MaxFunc(all, func(a, b timed) int { return cmp.Compare(a.p50, b.p50) })
+	const handler = 10 * time.Millisecond
+	share := 100 * float64(slow.p50-fast.p50) / float64(handler+fast.p50)
+	return fmt.Sprintf("how much it would matter: between the fastest median call (%s) and the slowest (%s) lie %s. A handler that works for 10ms would see that as %.2g %% of its calls' time, on this machine without a network.",
+		fast.name, slow.name, latency(int64(slow.p50-fast.p50)), share)
 }
 
 // different are the arms of a kind that may be called different, the largest
@@ -156,11 +186,16 @@ func (v *view) same(l *stats.Load) string {
 	return "not distinguished from " + v.base + ": " + list(words) + "."
 }
 
-// failed lists the arms that never gave a correct reply, or none in time.
+// failed lists the arms that never gave a correct reply, or none in time, and
+// those that failed so often that nothing is claimed of them.
 func failed(l *stats.Load) []string {
 	var out []string
 	for i := range l.Arms {
 		a := &l.Arms[i]
+		if a.Calls > 0 && a.Unfit() {
+			out = append(out, fmt.Sprintf("%s failed in %.2g %% of its calls, so nothing is claimed of its speed: %s.",
+				a.Name, 100*float64(a.ErrorCount)/float64(a.Calls+a.ErrorCount), strings.TrimSuffix(errorWords(a), ".")))
+		}
 		if a.Calls > 0 || a.Trials == 0 {
 			continue
 		}

@@ -210,21 +210,29 @@ func short(s string) string {
 	return string(r)
 }
 
+// voidNote counts void trials by reason, and the arms that each hit.
 func voidNote(l *stats.Load) string {
-	var words []string
 	total := 0
+	byReason := map[string][]string{}
 	for i := range l.Arms {
-		if a := &l.Arms[i]; a.Void > 0 {
-			total += a.Void
-			words = append(words, fmt.Sprintf("%s %d (%s)", a.Name, a.Void, voidWords(a)))
+		a := &l.Arms[i]
+		total += a.Void
+		for reason, n := range a.Voids {
+			reason = short(reason)
+			byReason[reason] = append(byReason[reason], fmt.Sprintf("%s %d", a.Name, n))
 		}
 	}
-	if len(words) == 0 {
+	if total == 0 {
 		return ""
+	}
+	words := make([]string, 0, len(byReason))
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		words = append(words, reason+" ("+strings.Join(byReason[reason], ", ")+")")
 	}
 	return count(total, "void trial") + ", not counted: " + strings.Join(words, "; ") + "."
 }
 
+// voidWords are an arm's reasons, with how often each came.
 func voidWords(a *stats.Arm) string {
 	words := make([]string, 0, len(a.Voids))
 	for _, reason := range slices.Sorted(maps.Keys(a.Voids)) {

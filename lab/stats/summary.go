@@ -185,8 +185,7 @@ func (l *Load) compare(base *Arm) {
 			continue
 		}
 		t := signTest(a.Ratio.Values())
-		if a.Calls == 0 {
-			// An arm that never replied has failed; it has no speed to compare.
+		if a.Unfit() || base.Unfit() {
 			t.P = 1
 		}
 		a.Test = &t
@@ -202,6 +201,16 @@ func (l *Load) compare(base *Arm) {
 		family[i].Different = adjusted <= Alpha
 	}
 	l.Compared, l.Needed = len(family), BlocksNeeded(len(family))
+}
+
+// MaxErrors is the share of an arm's calls that may fail before nothing is
+// claimed of its speed: failing is often quicker than answering.
+const MaxErrors = 0.01
+
+// Unfit reports whether an arm has no speed to compare: it never replied, or
+// failed too often.
+func (a *Arm) Unfit() bool {
+	return a.Calls == 0 || float64(a.ErrorCount) > MaxErrors*float64(a.Calls+a.ErrorCount)
 }
 
 // parts pairs each wire arm with the reference beside it.

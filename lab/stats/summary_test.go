@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -261,5 +262,39 @@ func TestPerCall(t *testing.T) {
 	}
 	if a := l.Arm("base"); a.ServerCPU != 0.05 || a.ClientCPU != 0.025 || a.ServerCores != 0.5 || a.ClientCores != 0.25 {
 		t.Errorf("CPU: %+v", a)
+	}
+}
+
+// Nothing is claimed of an arm that fails in more than one call of a hundred,
+// nor against a baseline that does: failing can be quick.
+func TestArmThatFailsOften(t *testing.T) {
+	for _, c := range []struct {
+		failing string
+		errors  int64
+		want    bool
+	}{
+		{"fast", 0, true},
+		{"fast", 9, true},
+		{"fast", 90, false},
+		{"base", 0, true},
+		{"base", 90, false},
+	} {
+		run := &record.Run{Header: record.Header{Plan: plan.Plan{
+			Arms:     []plan.Arm{{Name: "base", Kind: plan.Wire}, {Name: "fast", Kind: plan.Wire}},
+			Baseline: "base", Callers: []int{1}, Blocks: 10, Measure: time.Second,
+		}}}
+		for block := range 10 {
+			for arm, calls := range map[string]int64{"base": 1000, "fast": 2000} {
+				tr := record.Trial{Block: block, Arm: arm, Callers: 1, Seconds: 1, Calls: calls}
+				if arm == c.failing && c.errors > 0 {
+					tr.Errors = map[string]int64{"UNAVAILABLE": c.errors}
+				}
+				run.Trials = append(run.Trials, tr)
+			}
+		}
+		l := Summarize(run).Loads[0]
+		if got := l.Arm("fast").Test.Different; got != c.want {
+			t.Errorf("%d errors in %s: called different: %v, want %v", c.errors, c.failing, got, c.want)
+		}
 	}
 }
