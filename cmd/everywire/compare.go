@@ -19,7 +19,7 @@ type compareCmd struct {
 	Wires      []string      `placeholder:"LIST" help:"What to measure: targets without an address, and references (default ${classic})."`
 	Baseline   string        `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
 	Callers    []int         `placeholder:"LIST" help:"How many callers call at once, one load each (default 1,32; 1,4 for a payload over 128 KiB)."`
-	Blocks     int           `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different."`
+	Blocks     int           `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different with the default arms."`
 	Payload    string        `type:"path" placeholder:"FILE" help:"Send this JSON document through echo instead of small sums."`
 	MaxMessage byteSize      `default:"4MiB" help:"The largest message (default ${default})."`
 	Quick      bool          `help:"About 20 seconds: figures, and no claim."`
