@@ -55,8 +55,10 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 	for _, target := range targets {
 		lis, err := s.bind(ctx, reg, target, &cfg)
 		if err != nil {
-			for _, l := range listeners {
+			s.cutOff(err) // nothing is in flight to be waited for
+			for i, l := range listeners {
 				_ = l.Close() // nobody has connected; the error to tell is err
+				_ = s.servers[i].Shutdown(s.patience)
 			}
 			return nil, err
 		}
@@ -101,6 +103,13 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 	if err != nil {
 		return nil, targetError(target, "%v", err)
 	}
+	lis, err := cfg.listen(ctx, t.network(), t.Addrs[0])
+	if err != nil && t.Transport == "unix" && removeStale(ctx, t.Addrs[0]) {
+		lis, err = cfg.listen(ctx, t.network(), t.Addrs[0])
+	}
+	if err != nil {
+		return nil, listenError(target, t.Transport, err)
+	}
 	server, err := makers[t.shape()].server(&rpc.ServerConfig{
 		Registry: reg,
 		Limits:   cfg.limits.WithDefaults(),
@@ -111,14 +120,8 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 		Options:  t.Options,
 	})
 	if err != nil {
+		_ = lis.Close() // nobody has connected
 		return nil, targetError(target, "%v", err)
-	}
-	lis, err := cfg.listen(ctx, t.network(), t.Addrs[0])
-	if err != nil && t.Transport == "unix" && removeStale(ctx, t.Addrs[0]) {
-		lis, err = cfg.listen(ctx, t.network(), t.Addrs[0])
-	}
-	if err != nil {
-		return nil, listenError(target, t.Transport, err)
 	}
 	if t.Transport != "unix" {
 		t = t.At(lis.Addr().String())

@@ -69,6 +69,7 @@ func TestOneStoreOnEveryWire(t *testing.T) {
 }
 
 func TestServeBindsAllOrNone(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,10 @@ func TestServeBindsAllOrNone(t *testing.T) {
 	}
 	addr := free.Addr().String()
 	free.Close()
-	_, err = wire.Serve(t.Context(), kvRegistry(), []string{"rest://" + addr, "grpc://" + taken.Addr().String()})
+	_, err = wire.Serve(t.Context(), kvRegistry(), []string{
+		"rest://" + addr, "grpc://127.0.0.1:0", "jsonrpc+tcp://127.0.0.1:0", "jsonrpc+http://127.0.0.1:0", "msgpackrpc+tcp://127.0.0.1:0",
+		"grpc://" + taken.Addr().String(),
+	})
 	if err == nil || !strings.Contains(err.Error(), "in use: choose another port") {
 		t.Fatalf("got %v", err)
 	}
