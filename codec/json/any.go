@@ -5,6 +5,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 // google.protobuf.Any is an object with the member @type, and either the
@@ -28,7 +30,7 @@ func appendAnyMessage(e *encoder, b []byte, a *anypb.Any) ([]byte, error) {
 	}
 	mt, err := protoregistry.GlobalTypes.FindMessageByURL(a.GetTypeUrl())
 	if err != nil {
-		return b, within(errorf("no message type is known for %q", short(a.GetTypeUrl())), anyTypeKey)
+		return b, within(errorf("no message type is known for %q", text.Short(a.GetTypeUrl())), anyTypeKey)
 	}
 	m := mt.New()
 	if err := proto.Unmarshal(a.GetValue(), m.Interface()); err != nil {
@@ -68,7 +70,7 @@ func readAnyMessage(d *decoder, a *anypb.Any) error {
 	}
 	mt, err := protoregistry.GlobalTypes.FindMessageByURL(url)
 	if err != nil {
-		return within(d.errorf(start, "no message type is known for %q", short(url)), anyTypeKey)
+		return within(d.errorf(start, "no message type is known for %q", text.Short(url)), anyTypeKey)
 	}
 	// The type may be the last member: read all again, now that it is known.
 	if err := d.moreOfAny(start, d.pos-start); err != nil {

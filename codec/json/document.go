@@ -148,7 +148,7 @@ func (e *encoder) any(b []byte, v any) ([]byte, error) {
 		return e.anyArray(b, v)
 	case schema.Number:
 		if n, whole := text.NumberLen([]byte(v)); n == 0 || n != len(v) || !whole {
-			return b, errorf("the Number %q is not an integer", short(string(v)))
+			return b, errorf("the Number %q is not an integer", text.Short(string(v)))
 		}
 		return append(b, v...), nil
 	case []byte:

@@ -3,9 +3,10 @@ package json
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 // Error is a fault in a JSON text, or in a value that cannot be written.
@@ -67,35 +68,13 @@ func protoError(offset int, err error) error {
 // within puts a field's name before the path of err.
 func within(err error, name string) error {
 	if e, ok := err.(*Error); ok { //nolint:errorlint // ours is never wrapped here
-		if e.Path != "" && e.Path[0] != '[' {
-			name += "."
-		}
-		if n := len(e.Path); n > maxPath { // of deep nesting the ends are enough
-			e.Path = "…" + strings.ToValidUTF8(e.Path[n-maxPath/2:], "")
-		}
-		e.Path = name + e.Path
+		e.Path = text.Path(name, e.Path)
 	}
 	return err
 }
 
-// maxPath bounds a path in bytes, but for its first step.
-const maxPath = 160
-
 // atIndex puts a list index before the path of err.
-func atIndex(err error, i int) error { return within(err, "["+strconv.Itoa(i)+"]") }
+func atIndex(err error, i int) error { return within(err, text.Index(i)) }
 
 // atKey puts a map key before the path of err.
-func atKey(err error, key string) error { return within(err, "["+strconv.Quote(short(key))+"]") }
-
-// short cuts text that comes from the input to a length fit for a message.
-func short(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	n := most
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func atKey(err error, key string) error { return within(err, text.Key(key)) }

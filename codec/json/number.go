@@ -198,7 +198,7 @@ func toUint(lit []byte, bits int) (uint64, error) {
 }
 
 func (d *decoder) notInteger(start int, err error, name string) error {
-	lit := short(string(d.data[start:d.pos]))
+	lit := text.Short(string(d.data[start:d.pos]))
 	if errors.Is(err, errTooLarge) {
 		return d.errorf(start, "%s is out of range for %s", lit, name)
 	}
@@ -234,7 +234,7 @@ func (d *decoder) float(bits int) (float64, error) {
 func (d *decoder) parseFloat(lit []byte, start, bits int) (float64, error) {
 	f, err := strconv.ParseFloat(string(lit), bits)
 	if err != nil {
-		return 0, d.errorf(start, "%s is out of range for float%d", short(string(lit)), bits)
+		return 0, d.errorf(start, "%s is out of range for float%d", text.Short(string(lit)), bits)
 	}
 	return f, nil
 }

@@ -288,5 +288,5 @@ func (d *decoder) uintKey(name []byte, bits int, typ string) (uint64, error) {
 }
 
 func (d *decoder) badKey(name []byte, typ string) error {
-	return d.errorf(d.named, "the key %q is no %s, or out of its range", short(string(name)), typ)
+	return d.errorf(d.named, "the key %q is no %s, or out of its range", text.Short(string(name)), typ)
 }

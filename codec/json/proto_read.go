@@ -2,6 +2,8 @@ package json
 
 import (
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 // read reads a value into m, which is empty.
@@ -206,7 +208,7 @@ func (d *decoder) enum(ed protoreflect.EnumDescriptor) (protoreflect.EnumNumber,
 		}
 		v := ed.Values().ByName(protoreflect.Name(s))
 		if v == nil {
-			return 0, d.errorf(start, "%q is not a value of the enum %s", short(string(s)), ed.FullName())
+			return 0, d.errorf(start, "%q is not a value of the enum %s", text.Short(string(s)), ed.FullName())
 		}
 		return v.Number(), nil
 	case c == '-' || c >= '0' && c <= '9':

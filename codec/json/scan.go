@@ -6,6 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -58,7 +59,7 @@ func (d *decoder) mismatch(want string) error {
 		if err := d.skip(); err != nil {
 			return err
 		}
-		what = short(string(d.data[start:d.pos]))
+		what = text.Short(string(d.data[start:d.pos]))
 	}
 	return d.errorf(start, "%s is not %s", what, want)
 }
@@ -357,7 +358,7 @@ func (d *decoder) skipMember(seen *nameSet, name []byte) error {
 		return d.duplicate(name)
 	}
 	// The name may be in scratch, which the value may overwrite.
-	shown := short(string(name[:min(len(name), 64)]))
+	shown := text.Short(string(name[:min(len(name), 64)]))
 	if err := d.skip(); err != nil {
 		return atKey(err, shown)
 	}
@@ -367,7 +368,7 @@ func (d *decoder) skipMember(seen *nameSet, name []byte) error {
 // duplicate is the error for a name that stands twice in one object; the
 // second has just been read.
 func (d *decoder) duplicate(name []byte) error {
-	return d.errorf(d.named, "the name %q stands twice in one object", short(string(name)))
+	return d.errorf(d.named, "the name %q stands twice in one object", text.Short(string(name)))
 }
 
 // A nameSet holds the unknown names of one object.

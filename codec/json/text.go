@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -138,7 +140,7 @@ func (d *decoder) bytes() ([]byte, error) {
 		}
 		data, ok := decodeBase64(s)
 		if !ok {
-			return nil, d.errorf(start, "%q is not base64", short(string(s)))
+			return nil, d.errorf(start, "%q is not base64", text.Short(string(s)))
 		}
 		return data, nil
 	case '[':

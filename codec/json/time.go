@@ -37,7 +37,7 @@ func (d *decoder) time() (time.Time, error) {
 	}
 	t, ok := text.ParseTime(s)
 	if !ok {
-		return t, d.errorf(start, "%q is not %s", short(string(s)), want)
+		return t, d.errorf(start, "%q is not %s", text.Short(string(s)), want)
 	}
 	if !text.InYears(t) {
 		return t, d.errorf(start, "the time is not within the years 1 to 9999")
@@ -58,9 +58,9 @@ func (d *decoder) seconds() (seconds int64, nanos int32, err error) {
 	seconds, nanos, err = text.ParseDuration(s)
 	switch {
 	case errors.Is(err, text.ErrForm):
-		return 0, 0, d.errorf(start, "%q is not %s", short(string(s)), want)
+		return 0, 0, d.errorf(start, "%q is not %s", text.Short(string(s)), want)
 	case err != nil:
-		return 0, 0, d.errorf(start, "%q is out of range for a duration (%d seconds)", short(string(s)), int64(text.MaxDuration))
+		return 0, 0, d.errorf(start, "%q is out of range for a duration (%d seconds)", text.Short(string(s)), int64(text.MaxDuration))
 	}
 	return seconds, nanos, nil
 }

@@ -136,7 +136,7 @@ func appendFieldMask(_ *encoder, b []byte, m *fieldmaskpb.FieldMask) ([]byte, er
 	for i, path := range m.GetPaths() {
 		c, ok := text.CamelPath(path)
 		if !ok {
-			return b, within(errorf("the path %q has no JSON form", short(path)), "paths["+strconv.Itoa(i)+"]")
+			return b, within(errorf("the path %q has no JSON form", text.Short(path)), "paths["+strconv.Itoa(i)+"]")
 		}
 		camel[i] = c
 	}
@@ -153,7 +153,7 @@ func readFieldMask(d *decoder, m *fieldmaskpb.FieldMask) error {
 	for path := range strings.SplitSeq(string(s), ",") {
 		p, ok := text.SnakePath(path)
 		if !ok {
-			return d.errorf(start, "%q is not a path of a field mask", short(path))
+			return d.errorf(start, "%q is not a path of a field mask", text.Short(path))
 		}
 		m.Paths = append(m.Paths, p)
 	}

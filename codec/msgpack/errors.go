@@ -3,7 +3,8 @@ package msgpack
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/everywire/everywire/codec/internal/text"
 )
 
 // An Error says what was wrong with a value and where.
@@ -36,27 +37,13 @@ func at(step string, err error) error {
 	if !errors.As(err, &e) {
 		return &Error{Offset: -1, Path: step, Reason: err.Error()}
 	}
-	if e.Path != "" && e.Path[0] != '[' {
-		step += "."
-	}
-	if n := len(e.Path); n > maxPath { // of deep nesting the ends are enough
-		e.Path = "…" + strings.ToValidUTF8(e.Path[n-maxPath/2:], "")
-	}
-	e.Path = step + e.Path
+	e.Path = text.Path(step, e.Path)
 	return err
 }
 
-const maxPath = 160
+func atIndex(i int, err error) error { return at(text.Index(i), err) }
 
-func atIndex(i int, err error) error { return at(fmt.Sprintf("[%d]", i), err) }
-
-func atKey(key any, err error) error {
-	s := fmt.Sprint(key)
-	if len(s) > 32 {
-		s = strings.ToValidUTF8(s[:32], "") + "…"
-	}
-	return at(fmt.Sprintf("[%q]", s), err)
-}
+func atKey(key any, err error) error { return at(text.Key(fmt.Sprint(key)), err) }
 
 func errorf(format string, args ...any) error {
 	return &Error{Offset: -1, Reason: fmt.Sprintf(format, args...)}

@@ -15,10 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -140,27 +140,13 @@ func at(step string, err error) error {
 	if !errors.As(err, &inner) {
 		return &pathError{path: step, err: err}
 	}
-	if inner.path[0] != '[' {
-		step += "."
-	}
-	if n := len(inner.path); n > maxPath { // of deep nesting the ends are enough
-		inner.path = "…" + strings.ToValidUTF8(inner.path[n-maxPath/2:], "")
-	}
-	inner.path = step + inner.path
+	inner.path = text.Path(step, inner.path)
 	return err
 }
 
-const maxPath = 160
+func atIndex(i int, err error) error { return at(text.Index(i), err) }
 
-func atIndex(i int, err error) error { return at(fmt.Sprintf("[%d]", i), err) }
-
-func atKey(key any, err error) error {
-	s := fmt.Sprint(key)
-	if len(s) > 32 {
-		s = strings.ToValidUTF8(s[:32], "") + "…"
-	}
-	return at(fmt.Sprintf("[%q]", s), err)
-}
+func atKey(key any, err error) error { return at(text.Key(fmt.Sprint(key)), err) }
 
 func wrap(err error) error {
 	if err == nil {

@@ -81,7 +81,7 @@ func TestStoreKeepsNoCallerBuffer(t *testing.T) {
 	if _, err := s.create(t.Context(), &CreateRequest{Key: []byte("k"), Value: buf}); err != nil {
 		t.Fatal(err)
 	}
-	copy(buf, "XXXXX")
+	copy(buf, "other")
 	out, err := s.retrieve(t.Context(), &RetrieveRequest{Key: []byte("k")})
 	if err != nil || !bytes.Equal(out.Value, []byte("value")) {
 		t.Fatalf("got %v, %v", out, err)
