@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -67,7 +68,7 @@ func TestPageInBrowser(t *testing.T) {
 				t.Fatalf("%s, %s: %d frames, want %d", name, want, len(found), len(widths))
 			}
 			for i, m := range found {
-				if string(m[1]) != fmt.Sprint(widths[i]) || string(m[2]) == "0" || len(m[3]) > 0 {
+				if string(m[1]) != strconv.Itoa(widths[i]) || string(m[2]) == "0" || len(m[3]) > 0 {
 					t.Errorf("%s, %s: %s", name, want, m[0])
 				}
 			}
