@@ -118,7 +118,6 @@ func (c *ClientConfig) authorize(ctx context.Context, call *Outgoing, creds cred
 	}
 	if len(extra) > 0 {
 		call.Metadata = metadata.Join(md, metadata.New(extra))
-		return nil
 	}
 	return nil
 }
