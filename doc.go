@@ -3,9 +3,11 @@
 //
 // The programming model is gRPC's own. A [Registry] is a
 // [google.golang.org/grpc.ServiceRegistrar], so generated services plug in as
-// they are; [Handle] registers a plain function on plain structs. A connection
+// they are; [Handle] registers a plain function on plain structs, and
+// [HandleServerStream], [HandleClientStream] and [HandleBidi] register streams. A connection
 // made by wire.Dial is a [google.golang.org/grpc.ClientConnInterface], so
-// generated clients work on any wire; [Call] calls without generated code.
+// generated clients work on any wire; [Call], [CallServerStream],
+// [CallClientStream] and [CallBidi] call without generated code.
 // Errors are status.Status, metadata is metadata.MD, middleware is gRPC's
 // interceptors.
 //

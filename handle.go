@@ -19,20 +19,7 @@ import (
 // It panics on a mistake of the program: a malformed name, a name registered
 // twice, a type that has no wire form. The message says which field and why.
 func Handle[In, Out any](r *Registry, name string, fn func(context.Context, *In) (*Out, error), opts ...MethodOption) {
-	service, method, err := SplitMethod(name)
-	if err != nil {
-		panic("everywire: Handle: " + err.Error())
-	}
-	m := &Method{Service: service, Name: method}
-	if m.Input, err = schema.Of(reflect.TypeFor[In]()); err != nil {
-		panic(fmt.Sprintf("everywire: Handle %s: input: %v", name, err))
-	}
-	if m.Output, err = schema.Of(reflect.TypeFor[Out]()); err != nil {
-		panic(fmt.Sprintf("everywire: Handle %s: output: %v", name, err))
-	}
-	for _, o := range opts {
-		o(m)
-	}
+	m := newMethod[In, Out](name, Unary, opts)
 	info := &grpc.UnaryServerInfo{FullMethod: m.Path()}
 	handler := func(ctx context.Context, req any) (any, error) {
 		out, err := fn(ctx, req.(*In))
@@ -54,5 +41,24 @@ func Handle[In, Out any](r *Registry, name string, fn func(context.Context, *In)
 		}
 		return ic(ctx, in, info, handler)
 	}}
-	r.add(service, nil, m)
+	r.add(m.Service, nil, m)
+}
+
+// newMethod describes a method on the types In and Out.
+func newMethod[In, Out any](name string, kind StreamKind, opts []MethodOption) *Method {
+	service, method, err := SplitMethod(name)
+	if err != nil {
+		panic("everywire: Handle: " + err.Error())
+	}
+	m := &Method{Service: service, Name: method, Kind: kind}
+	if m.Input, err = schema.Of(reflect.TypeFor[In]()); err != nil {
+		panic(fmt.Sprintf("everywire: Handle %s: input: %v", name, err))
+	}
+	if m.Output, err = schema.Of(reflect.TypeFor[Out]()); err != nil {
+		panic(fmt.Sprintf("everywire: Handle %s: output: %v", name, err))
+	}
+	for _, o := range opts {
+		o(m)
+	}
+	return m
 }
