@@ -2,7 +2,7 @@ package msgpack
 
 import (
 	"errors"
-	"reflect"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -25,25 +25,47 @@ func (Codec) Name() string { return "msgpack" }
 // hold, a value that has no MessagePack form, and nesting deeper than
 // [schema.MaxDepth].
 func (Codec) Append(dst []byte, msg any) ([]byte, error) {
-	e := encoder{b: dst}
-	if err := e.top(msg); err != nil {
+	e := encoders.Get().(*encoder)
+	e.b = dst
+	err := e.top(msg)
+	b := e.b
+	e.release()
+	if err != nil {
 		return dst, asError(err)
 	}
-	return e.b, nil
+	return b, nil
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// maxPooled bounds the elements that a pooled buffer may keep.
+const maxPooled = 4096
+
+func (e *encoder) release() {
+	e.b, e.depth = nil, 0
+	if cap(e.keys) > maxPooled {
+		e.keys = nil
+	}
+	clear(e.keys[:cap(e.keys)])
+	e.keys = e.keys[:0]
+	encoders.Put(e)
 }
 
 func (e *encoder) top(msg any) error {
-	if m, ok := msg.(proto.Message); ok {
-		return e.generated(m)
+	switch msg := msg.(type) {
+	case *schema.Document:
+		if msg == nil {
+			return errNil(msg)
+		}
+		return e.any(msg.Value)
+	case proto.Message:
+		return e.generated(msg)
 	}
-	v, m, err := plain(msg)
+	p, v, err := structPlans.For(msg, compileStruct)
 	if err != nil {
 		return err
 	}
-	if m.Document {
-		return e.any(v.Addr().Interface().(*schema.Document).Value)
-	}
-	return e.message(structPlanOf(m), v)
+	return e.message(p, v)
 }
 
 // Decode reads the message that data holds into msg, which is reset first. msg
@@ -52,53 +74,55 @@ func (e *encoder) top(msg any) error {
 // count claims. Errors are of type [*Error]; after one, msg holds what was
 // read until then.
 func (Codec) Decode(data []byte, msg any) error {
-	d := decoder{Reader: Reader{data: data}}
+	d := decoders.Get().(*decoder)
+	d.data = data
 	err := d.top(msg)
 	if err == nil {
 		err = d.End()
 	}
+	d.release()
 	return asError(err)
 }
 
-func (d *decoder) top(msg any) error {
-	if m, ok := msg.(proto.Message); ok {
-		if !m.ProtoReflect().IsValid() {
-			return errorf("a nil %T is no message", msg)
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+func (d *decoder) release() {
+	d.Reader, d.depth, d.reread = Reader{}, 0, 0
+	decoders.Put(d)
+}
+
+func (d *decoder) top(msg any) (err error) {
+	switch msg := msg.(type) {
+	case *schema.Document:
+		if msg == nil {
+			return errNil(msg)
 		}
-		proto.Reset(m)
-		return d.generated(m)
+		msg.Value = nil
+		msg.Value, err = d.any()
+		return err
+	case proto.Message:
+		if !msg.ProtoReflect().IsValid() {
+			return errNil(msg)
+		}
+		proto.Reset(msg)
+		return d.generated(msg)
 	}
-	v, m, err := plain(msg)
+	p, v, err := structPlans.For(msg, compileStruct)
 	if err != nil {
 		return err
 	}
 	v.SetZero()
-	if m.Document {
-		v.Addr().Interface().(*schema.Document).Value, err = d.any()
-		return err
-	}
-	return d.message(structPlanOf(m), v)
+	return d.message(p, v)
 }
 
-// plain returns the struct that msg points at and its description.
-func plain(msg any) (reflect.Value, *schema.Message, error) {
-	m, err := schema.For(msg)
-	if err != nil {
-		return reflect.Value{}, nil, err
-	}
-	v := reflect.ValueOf(msg)
-	for v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return v, nil, errorf("a nil %T is no message", msg)
-		}
-		v = v.Elem()
-	}
-	return v, m, nil
-}
+func errNil(msg any) error { return errorf("the message is a nil %T", msg) }
 
 func asError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *Error
-	if err == nil || errors.As(err, &e) {
+	if errors.As(err, &e) {
 		return err
 	}
 	return &Error{Offset: -1, Reason: err.Error()}

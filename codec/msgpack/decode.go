@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
@@ -16,28 +17,8 @@ import (
 type decoder struct {
 	Reader
 	depth  int
-	reread int         // bytes read or copied once more for an Any; see moreOfAny
-	names  *[64]string // lately seen; nil until it is needed
-}
-
-// intern returns name as a string, and mostly the same one for a name that has
-// been seen: documents are often lists of maps with the same keys.
-func (d *decoder) intern(name []byte) string {
-	if len(name) == 0 || len(name) > 32 {
-		return string(name)
-	}
-	if d.names == nil {
-		d.names = new([64]string)
-	}
-	hash := uint(len(name))
-	for _, c := range name {
-		hash = hash*31 + uint(c)
-	}
-	slot := &d.names[hash%uint(len(d.names))]
-	if *slot != string(name) {
-		*slot = string(name)
-	}
-	return *slot
+	reread int // bytes read or copied once more for an Any; see moreOfAny
+	names  members.Interner
 }
 
 // reserve is for how many elements memory is reserved before they are read.
@@ -82,73 +63,84 @@ func (d *decoder) null() bool {
 // int reads an integer of the given size, also from an integral float or a
 // decimal string. The type's name is for errors.
 func (d *decoder) int(bits int, name string) (int64, error) {
-	h, err := d.peek()
+	start := d.pos
+	u, negative, err := d.whole(name)
 	if err != nil {
 		return 0, err
 	}
-	var n int64
-	var ok bool
-	switch h.typ {
-	case Int:
-		n = int64(h.bits)
-		ok = h.format != formatUint64 || n >= 0
-	case Float:
-		f := h.float()
-		if f != math.Trunc(f) { // also NaN
-			return 0, d.errorf("%v is not an integer", f)
-		}
-		ok = f >= -1<<63 && f < 1<<63
-		n = int64(f)
-	case Str, Bin:
-		s := d.data[d.pos+h.size:][:h.length]
-		if !decimal(s) {
-			return 0, d.mismatch(h, Int)
-		}
-		n, err = strconv.ParseInt(string(s), 10, 64)
-		ok = err == nil
-	default:
-		return 0, d.mismatch(h, Int)
+	n := int64(u)
+	if n < 0 != negative || n != n<<(64-bits)>>(64-bits) {
+		return 0, d.outOfRange(start, name)
 	}
-	if !ok || n != n<<(64-bits)>>(64-bits) {
-		return 0, d.errorf("%s is out of range for %s", d.shown(h), name)
-	}
-	d.pass(h)
 	return n, nil
 }
 
 // uint is int for unsigned integers.
 func (d *decoder) uint(bits int, name string) (uint64, error) {
-	h, err := d.peek()
+	start := d.pos
+	n, negative, err := d.whole(name)
 	if err != nil {
 		return 0, err
 	}
-	var n uint64
-	var ok bool
+	if negative || n != n<<(64-bits)>>(64-bits) {
+		return 0, d.outOfRange(start, name)
+	}
+	return n, nil
+}
+
+// whole reads an integer, or an integral float or decimal string, that has the
+// range of int64 or of uint64. The result is as [Reader.integer] has it.
+func (d *decoder) whole(name string) (n uint64, negative bool, err error) {
+	if n, negative, ok := d.integer(); ok {
+		return n, negative, nil
+	}
+	h, err := d.peek()
+	if err != nil {
+		return 0, false, err
+	}
 	switch h.typ {
-	case Int:
-		n, ok = h.bits, !h.negative()
 	case Float:
 		f := h.float()
-		if f != math.Trunc(f) {
-			return 0, d.errorf("%v is not an integer", f)
+		switch {
+		case f != math.Trunc(f): // also NaN
+			return 0, false, d.errorf("%v is not an integer", f)
+		case f < -1<<63 || f >= 1<<64:
+			return 0, false, d.outOfRange(d.pos, name)
+		case f < 0:
+			n, negative = uint64(int64(f)), true
+		default:
+			n = uint64(f)
 		}
-		ok = f >= 0 && f < 1<<64
-		n = uint64(f)
 	case Str, Bin:
 		s := d.data[d.pos+h.size:][:h.length]
 		if !decimal(s) {
-			return 0, d.mismatch(h, Int)
+			return 0, false, d.mismatch(h, Int)
 		}
-		n, err = strconv.ParseUint(string(s), 10, 64)
-		ok = err == nil
+		if s[0] == '-' {
+			var signed int64
+			signed, err = strconv.ParseInt(string(s), 10, 64)
+			n, negative = uint64(signed), signed < 0
+		} else {
+			n, err = strconv.ParseUint(string(s), 10, 64)
+		}
+		if err != nil {
+			return 0, false, d.outOfRange(d.pos, name)
+		}
 	default:
-		return 0, d.mismatch(h, Int)
-	}
-	if !ok || n != n<<(64-bits)>>(64-bits) {
-		return 0, d.errorf("%s is out of range for %s", d.shown(h), name)
+		return 0, false, d.mismatch(h, Int)
 	}
 	d.pass(h)
-	return n, nil
+	return n, negative, nil
+}
+
+// outOfRange is the error for the number at start.
+func (d *decoder) outOfRange(start int, name string) error {
+	d.pos = start
+	h, err := d.peek()
+	if err != nil {
+		return err
+	}
+	return d.errorf("%s is out of range for %s", d.shown(h), name)
 }
 
 // decimal reports whether s is an integer in decimal digits.
@@ -180,6 +172,10 @@ func (d *decoder) shown(h head) string {
 // float reads a floating-point number of the given size, also from an integer
 // or a string as ProtoJSON has it.
 func (d *decoder) float(bits int) (float64, error) {
+	if f, ok := d.double(); ok && bits == 64 {
+		d.pos += 9
+		return f, nil
+	}
 	h, err := d.peek()
 	if err != nil {
 		return 0, err
@@ -238,9 +234,12 @@ func (d *decoder) pass(h head) {
 // those below zero are the signed bytes of languages such as Java. No bytes
 // are nil.
 func (d *decoder) bytes() ([]byte, error) {
+	if b, size, ok := d.chars(); ok {
+		d.pos += size
+		return append([]byte(nil), b...), nil
+	}
 	if t, err := d.Type(); err != nil || t != Array {
-		b, err := d.Binary()
-		return append([]byte(nil), b...), err
+		return nil, d.notA(Bin)
 	}
 	n, err := d.array()
 	if err != nil {

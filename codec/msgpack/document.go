@@ -2,7 +2,6 @@ package msgpack
 
 import (
 	"encoding"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -48,7 +47,13 @@ func (e *encoder) any(v any) error {
 			return err
 		}
 		e.b = AppendMapHeader(e.b, len(v))
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		base := len(e.keys)
+		for key := range v {
+			e.keys = append(e.keys, key)
+		}
+		slices.Sort(e.keys[base:])
+		for i := range len(v) {
+			key := e.keys[base+i]
 			err := e.str(key)
 			if err == nil {
 				err = e.any(v[key])
@@ -57,6 +62,7 @@ func (e *encoder) any(v any) error {
 				return atKey(key, err)
 			}
 		}
+		e.keys = e.keys[:base]
 		e.depth--
 	case schema.Number:
 		return errorf("MessagePack cannot hold the integer %s: it is beyond 64 bits", short(string(v)))
@@ -97,21 +103,22 @@ func (e *encoder) anyNumber(v any) error {
 
 // any reads whatever stands there, by the rules of [schema.Document].
 func (d *decoder) any() (any, error) {
+	if n, negative, ok := d.integer(); ok {
+		if !negative && n > math.MaxInt64 {
+			return n, nil
+		}
+		return int64(n), nil
+	}
 	h, err := d.peek()
 	if err != nil {
 		return nil, err
 	}
 	switch h.typ {
 	case Nil:
-		return nil, d.Nil()
+		d.pos++
+		return nil, nil
 	case Bool:
 		return d.Bool()
-	case Int:
-		d.pos += h.size
-		if !h.negative() && h.bits > math.MaxInt64 {
-			return h.bits, nil
-		}
-		return int64(h.bits), nil
 	case Float:
 		return d.Float64()
 	case Str:
@@ -160,9 +167,9 @@ func (d *decoder) anyMap() (any, error) {
 			return nil, err
 		}
 		if _, ok := m[string(key)]; ok {
-			return nil, d.duplicate(start, key)
+			return nil, d.duplicate(start)
 		}
-		k := d.intern(key)
+		k := d.names.String(key)
 		if m[k], err = d.any(); err != nil {
 			return nil, atKey(k, err)
 		}
@@ -174,14 +181,21 @@ func (d *decoder) anyMap() (any, error) {
 // key reads the key of a map whose keys are strings, and returns where it is.
 func (d *decoder) key() (key []byte, start int, err error) {
 	start = d.pos
-	if h, err := d.peek(); err == nil && h.typ != Str && h.typ != Bin {
-		return nil, start, d.errorf("%v as a key where a string is needed", h.typ)
+	if key, err = d.Str(); err != nil {
+		if h, notEnd := d.peek(); notEnd == nil && h.typ != Str && h.typ != Bin {
+			err = d.errorf("%v as a key where a string is needed", h.typ)
+		}
 	}
-	key, err = d.Str()
 	return key, start, err
 }
 
-func (d *decoder) duplicate(start int, key []byte) error {
+// duplicate is the error for the key at start.
+func (d *decoder) duplicate(start int) error {
+	d.pos = start
+	key, err := d.Str()
+	if err != nil {
+		return err
+	}
 	d.pos = start
 	return d.errorf("the key %q occurs twice", short(string(key)))
 }

@@ -12,6 +12,7 @@ import (
 type encoder struct {
 	b     []byte
 	depth int
+	keys  []string // a stack of map keys being sorted, one stretch an open map
 }
 
 // enter counts one more level of nesting. The caller leaves it by depth--,

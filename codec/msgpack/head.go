@@ -122,3 +122,17 @@ var formats = [32]struct {
 	{Array, 2, 0}, {Array, 4, 0}, // dc
 	{Map, 2, 0}, {Map, 4, 0}, // de
 }
+
+// sizes has for each format byte the bytes that a value takes, where the byte
+// alone says that: numbers, nil, bools, fixstr and fixext. Of others it is 0.
+var sizes = func() (t [256]uint8) {
+	for c := range t {
+		switch h := parseHead([]byte{byte(c), 0, 0, 0, 0, 0, 0, 0, 0}); {
+		case h.typ == Nil || h.typ == Bool || h.typ == Int || h.typ == Float:
+			t[c] = uint8(h.size)
+		case h.typ == Str && h.size == 1, h.typ == Ext && h.size == 2:
+			t[c] = uint8(h.size) + uint8(h.length)
+		}
+	}
+	return t
+}()

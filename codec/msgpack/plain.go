@@ -2,8 +2,8 @@ package msgpack
 
 import (
 	"reflect"
-	"sync"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -23,63 +23,44 @@ type field struct {
 	ordinal  int    // in structPlan.fields
 	kind     schema.Kind
 	typ      reflect.Type // of one element
+	typeName string       // for errors
 	bits     int          // of a number
-	repeated bool
+	single   bool         // neither list nor map nor optional
 	optional bool
 	omitNil  bool // a nil pointer is left out
+	keepsNil bool // nil is a value, not absence
 	text     bool
 	message  *structPlan // of a plain struct
 	key      *field      // of a map
+	list     listForm    // of a list
 }
 
-var structPlans struct {
-	mu    sync.Mutex // held while a plan and all that it refers to are made
-	plans sync.Map   // *schema.Message -> *structPlan
-}
+var structPlans members.Plans[structPlan]
 
-func structPlanOf(m *schema.Message) *structPlan {
-	if p, ok := structPlans.plans.Load(m); ok {
-		return p.(*structPlan)
-	}
-	structPlans.mu.Lock()
-	defer structPlans.mu.Unlock()
-	made := structPlanner{}
-	p := made.plan(m)
-	for m, p := range made { // others may see whole graphs only
-		structPlans.plans.Store(m, p)
-	}
-	return p
-}
-
-// A structPlanner makes the plans of one graph of types; it holds those under
-// way too, for recursive types.
-type structPlanner map[*schema.Message]*structPlan
-
-func (made structPlanner) plan(m *schema.Message) *structPlan {
-	if p, ok := structPlans.plans.Load(m); ok {
-		return p.(*structPlan)
-	}
-	if p := made[m]; p != nil {
-		return p
-	}
-	p := &structPlan{byName: map[string]*field{}}
-	made[m] = p
+func compileStruct(p *structPlan, m *schema.Message, plan func(*schema.Message) *structPlan) {
+	p.byName = make(map[string]*field, 2*len(m.Fields))
 	for i, sf := range m.Fields {
 		t := m.Type.Field(sf.Index).Type
 		f := &field{
 			name: sf.JSONName, encoded: AppendString(nil, sf.JSONName),
-			index: sf.Index, ordinal: i, kind: sf.Kind, typ: sf.Type, bits: bitsOf(sf.Type),
-			repeated: sf.Repeated, optional: sf.Optional, text: sf.Text,
+			index: sf.Index, ordinal: i, kind: sf.Kind, typ: sf.Type, typeName: sf.Type.Kind().String(), bits: bitsOf(sf.Type),
+			optional: sf.Optional, text: sf.Text,
 			omitNil: t.Kind() == reflect.Pointer,
 		}
 		if sf.Kind == schema.Struct {
-			f.message = made.plan(sf.Message)
+			f.message = plan(sf.Message)
 		}
-		if sf.MapKey != schema.Invalid {
+		switch {
+		case sf.Repeated:
+			f.list = listFormOf(t, f)
+		case sf.MapKey != schema.Invalid:
 			f.key = &field{
-				kind: sf.MapKey, typ: t.Key(), bits: bitsOf(t.Key()),
+				kind: sf.MapKey, typ: t.Key(), typeName: t.Key().Kind().String(), bits: bitsOf(t.Key()),
 				text: sf.TextKey,
 			}
+		case !sf.Optional:
+			f.single = true
+			f.keepsNil = sf.Kind == schema.Any
 		}
 		p.fields = append(p.fields, f)
 		if f.omitNil {
@@ -87,7 +68,6 @@ func (made structPlanner) plan(m *schema.Message) *structPlan {
 		}
 		p.byName[sf.Name], p.byName[sf.JSONName] = f, f
 	}
-	return p
 }
 
 // bitsOf returns the size of a numeric type, else 0.

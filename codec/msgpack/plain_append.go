@@ -40,45 +40,20 @@ func (e *encoder) message(p *structPlan, v reflect.Value) error {
 
 func (e *encoder) field(f *field, v reflect.Value) error {
 	switch {
+	case f.single:
+		return e.element(f, v)
+	case f.optional:
+		return e.element(f, v.Elem())
 	case f.key != nil:
 		return e.mapField(f, v)
-	case f.repeated:
-		return e.list(f, v)
-	case f.optional:
-		v = v.Elem()
 	}
-	return e.element(f, v)
-}
-
-func (e *encoder) list(f *field, v reflect.Value) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
 	e.b = AppendArrayHeader(e.b, v.Len())
-	if ints := int64s(v); ints != nil {
-		for _, n := range *ints {
-			e.b = AppendInt(e.b, n)
-		}
-		e.depth--
-		return nil
-	}
-	for i := range v.Len() {
-		if err := e.element(f, v.Index(i)); err != nil {
-			return atIndex(i, err)
-		}
-	}
+	err := f.list.append(e, v)
 	e.depth--
-	return nil
-}
-
-// int64s returns the list v if it is an []int64, which goes without reflection
-// for each element, and else nil.
-func int64s(v reflect.Value) *[]int64 {
-	if !v.CanAddr() {
-		return nil
-	}
-	ints, _ := v.Addr().Interface().(*[]int64)
-	return ints
+	return err
 }
 
 func (e *encoder) mapField(f *field, v reflect.Value) error {
@@ -90,6 +65,7 @@ func (e *encoder) mapField(f *field, v reflect.Value) error {
 		return err
 	}
 	e.b = AppendMapHeader(e.b, len(keys))
+	value := reflect.New(f.typ).Elem() // a map's own cannot be addressed, which elements need
 	for i, k := range keys {
 		if f.key.text {
 			if i > 0 && k.text == keys[i-1].text {
@@ -100,7 +76,8 @@ func (e *encoder) mapField(f *field, v reflect.Value) error {
 			err = e.element(f.key, k.key)
 		}
 		if err == nil {
-			err = e.element(f, v.MapIndex(k.key))
+			value.Set(v.MapIndex(k.key))
+			err = e.element(f, value)
 		}
 		if err != nil {
 			return atKey(k.key, err)
@@ -149,7 +126,7 @@ func sortedKeys(f *field, m reflect.Value) ([]mapKey, error) {
 	return keys, nil
 }
 
-// element writes one value.
+// element writes one value, which can be addressed if it is no key of a map.
 func (e *encoder) element(f *field, v reflect.Value) error {
 	switch f.kind {
 	case schema.Bool:
@@ -174,7 +151,7 @@ func (e *encoder) element(f *field, v reflect.Value) error {
 	case schema.Bytes:
 		e.b = AppendBinary(e.b, v.Bytes())
 	case schema.Time:
-		return e.time(timeOf(v))
+		return e.time(*v.Addr().Interface().(*time.Time))
 	case schema.Duration:
 		e.duration(v.Int()/int64(time.Second), int32(v.Int()%int64(time.Second)))
 	case schema.Struct:
@@ -207,12 +184,3 @@ func (e *encoder) element(f *field, v reflect.Value) error {
 
 // errNilElement is for a nil pointer in a list or map: protobuf cannot say it.
 func errNilElement() error { return errorf("a nil pointer in a list or map") }
-
-// timeOf returns v as a time.Time, without allocating where v can be
-// addressed.
-func timeOf(v reflect.Value) time.Time {
-	if v.CanAddr() {
-		return *v.Addr().Interface().(*time.Time)
-	}
-	return v.Interface().(time.Time)
-}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -17,28 +18,35 @@ func (d *decoder) message(p *structPlan, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	seen := keySet{}
-	next := 0 // the field that most likely comes next
+	var (
+		seen    members.Ordinals
+		unknown members.Names
+		next    int // the field that most likely comes next
+	)
 	for range n {
-		key, start, err := d.key()
-		if err != nil {
-			return err
-		}
+		start := d.pos
 		var f *field
-		if next < len(p.fields) && p.fields[next].name == string(key) {
+		if next < len(p.fields) && bytes.HasPrefix(d.data[start:], p.fields[next].encoded) {
 			f = p.fields[next]
-		} else if f = p.byName[string(key)]; f == nil {
-			if !seen.addUnknown(key) {
-				return d.duplicate(start, key)
+			d.pos += len(f.encoded)
+		} else {
+			key, _, err := d.key()
+			if err != nil {
+				return err
 			}
-			if err := d.Skip(); err != nil {
-				return at(short(string(key)), err)
+			if f = p.byName[string(key)]; f == nil {
+				if !unknown.Add(key) {
+					return d.duplicate(start)
+				}
+				if err := d.Skip(); err != nil {
+					return at(short(string(key)), err)
+				}
+				continue
 			}
-			continue
 		}
 		next = f.ordinal + 1
-		if !seen.add(f.ordinal) {
-			return d.duplicate(start, key)
+		if !seen.Add(f.ordinal) {
+			return d.duplicate(start)
 		}
 		if err := d.field(f, v.Field(f.index)); err != nil {
 			return at(f.name, err)
@@ -49,51 +57,25 @@ func (d *decoder) message(p *structPlan, v reflect.Value) error {
 }
 
 func (d *decoder) field(f *field, v reflect.Value) error {
-	isAny := f.kind == schema.Any && f.key == nil && !f.repeated
-	// For an any, nil is a value; elsewhere it is absence.
-	if !isAny && d.null() {
+	if !f.keepsNil && d.null() {
 		return nil
 	}
 	switch {
-	case f.key != nil:
-		return d.mapField(f, v)
-	case f.repeated:
-		return d.list(f, v)
+	case f.single:
+		return d.element(f, v)
 	case f.optional:
 		v.Set(reflect.New(f.typ))
-		v = v.Elem()
+		return d.element(f, v.Elem())
+	case f.key != nil:
+		return d.mapField(f, v)
 	}
-	return d.element(f, v)
-}
-
-func (d *decoder) list(f *field, v reflect.Value) error {
 	n, err := d.array()
 	if err != nil {
 		return err
 	}
-	v.Grow(min(n, reserve))
-	if ints := int64s(v); ints != nil {
-		for i := range n {
-			x, err := d.int(64, "int64")
-			if err != nil {
-				return atIndex(i, err)
-			}
-			*ints = append(*ints, x)
-		}
-		d.depth--
-		return nil
-	}
-	for i := range n {
-		v.Grow(1)
-		v.SetLen(i + 1)
-		elem := v.Index(i)
-		elem.SetZero()
-		if err := d.element(f, elem); err != nil {
-			return atIndex(i, err)
-		}
-	}
+	err = f.list.read(d, v, n)
 	d.depth--
-	return nil
+	return err
 }
 
 func (d *decoder) mapField(f *field, v reflect.Value) error {
@@ -158,11 +140,11 @@ func (d *decoder) element(f *field, v reflect.Value) error {
 		v.SetBool(b)
 		return err
 	case schema.Int32, schema.Int64:
-		n, err := d.int(f.bits, f.typ.Kind().String())
+		n, err := d.int(f.bits, f.typeName)
 		v.SetInt(n)
 		return err
 	case schema.Uint32, schema.Uint64:
-		n, err := d.uint(f.bits, f.typ.Kind().String())
+		n, err := d.uint(f.bits, f.typeName)
 		v.SetUint(n)
 		return err
 	case schema.Float32, schema.Float64:
@@ -225,42 +207,4 @@ func (d *decoder) text(v reflect.Value) error {
 		return d.errorf("%v", err)
 	}
 	return nil
-}
-
-// A keySet is the keys of one message that have been read: known fields by
-// ordinal, others by name.
-type keySet struct {
-	low     uint64
-	high    map[int]bool
-	unknown map[string]bool
-}
-
-// add reports whether the field is new.
-func (s *keySet) add(ordinal int) bool {
-	if ordinal < 64 {
-		bit := uint64(1) << ordinal
-		isNew := s.low&bit == 0
-		s.low |= bit
-		return isNew
-	}
-	if s.high[ordinal] {
-		return false
-	}
-	if s.high == nil {
-		s.high = map[int]bool{}
-	}
-	s.high[ordinal] = true
-	return true
-}
-
-// addUnknown reports whether the name is new.
-func (s *keySet) addUnknown(name []byte) bool {
-	if s.unknown[string(name)] {
-		return false
-	}
-	if s.unknown == nil {
-		s.unknown = map[string]bool{}
-	}
-	s.unknown[string(name)] = true
-	return true
 }

@@ -298,8 +298,8 @@ func TestAppendErrors(t *testing.T) {
 		{&all{Any: map[string]any{"a": []any{schema.Number("1e99")}}}, `msgpack: any["a"][0]: MessagePack cannot hold the integer 1e99`},
 		{&all{Any: struct{}{}}, "msgpack: any: a document cannot hold a value of the Go type struct {}"},
 		{cyclic, "nested deeper than 500 levels"},
-		{(*all)(nil), "a nil *msgpack.all is no message"},
-		{(*status.Status)(nil), "a nil *status.Status is no message"},
+		{(*all)(nil), "the message is a nil *msgpack.all"},
+		{(*status.Status)(nil), "the message is a nil *status.Status"},
 		{all{}, "not a pointer"},
 		{nil, "not a pointer"},
 	}

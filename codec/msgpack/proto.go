@@ -97,7 +97,7 @@ func extension(desc protoreflect.MessageDescriptor, key []byte) protoreflect.Ext
 // it has been written, since a cycle of pointers has then been found.
 func (e *encoder) generated(m proto.Message) error {
 	if !m.ProtoReflect().IsValid() {
-		return errorf("a nil %T is no message", m)
+		return errNil(m)
 	}
 	if err := e.proto(m.ProtoReflect()); err != nil {
 		return err

@@ -2,6 +2,8 @@ package msgpack
 
 import (
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/everywire/everywire/codec/internal/members"
 )
 
 // proto reads a value into m, which is empty.
@@ -19,7 +21,10 @@ func (d *decoder) protoFields(p *protoPlan, m protoreflect.Message, except strin
 	if err != nil {
 		return err
 	}
-	var seen, oneofs keySet
+	var (
+		seen, oneofs members.Ordinals
+		unknown      members.Names
+	)
 	next := 0 // the field that most likely comes next
 	for range n {
 		key, start, err := d.key()
@@ -35,13 +40,13 @@ func (d *decoder) protoFields(p *protoPlan, m protoreflect.Message, except strin
 			}
 		}
 		if f == nil || f.desc.IsExtension() || except != "" && string(key) == except {
-			if !seen.addUnknown(key) {
-				return d.duplicate(start, key)
+			if !unknown.Add(key) {
+				return d.duplicate(start)
 			}
 		} else {
 			next = f.ordinal + 1
-			if !seen.add(f.ordinal) {
-				return d.duplicate(start, key)
+			if !seen.Add(f.ordinal) {
+				return d.duplicate(start)
 			}
 		}
 		if f == nil || except != "" && string(key) == except {
@@ -53,7 +58,7 @@ func (d *decoder) protoFields(p *protoPlan, m protoreflect.Message, except strin
 		if !f.keepsNull && d.null() {
 			continue
 		}
-		if f.oneof >= 0 && !oneofs.add(f.oneof) {
+		if f.oneof >= 0 && !oneofs.Add(f.oneof) {
 			d.pos = start
 			return d.errorf("two members of the oneof %s: the second is %s", f.desc.ContainingOneof().Name(), f.name)
 		}

@@ -48,36 +48,102 @@ func (r *Reader) Nil() error {
 
 // Bool reads a bool.
 func (r *Reader) Bool() (bool, error) {
-	h, err := r.take(Bool)
-	return h.bits != 0, err
+	if r.pos < len(r.data) {
+		if c := r.data[r.pos]; c == formatFalse || c == formatTrue {
+			r.pos++
+			return c == formatTrue, nil
+		}
+	}
+	return false, r.notA(Bool)
 }
 
 // Int64 reads an integer of any width.
 func (r *Reader) Int64() (int64, error) {
 	start := r.pos
-	h, err := r.take(Int)
-	if err == nil && h.format == formatUint64 && h.bits > math.MaxInt64 {
-		r.pos = start
-		return 0, r.errorf("%d is out of the range of a 64-bit signed integer", h.bits)
+	n, negative, ok := r.integer()
+	if !ok {
+		return 0, r.notA(Int)
 	}
-	return int64(h.bits), err
+	if !negative && n > math.MaxInt64 {
+		r.pos = start
+		return 0, r.errorf("%d is out of the range of a 64-bit signed integer", n)
+	}
+	return int64(n), nil
 }
 
 // Uint64 reads an integer of any width that is not negative.
 func (r *Reader) Uint64() (uint64, error) {
 	start := r.pos
-	h, err := r.take(Int)
-	if err == nil && h.negative() {
-		r.pos = start
-		return 0, r.errorf("%d is negative", int64(h.bits))
+	n, negative, ok := r.integer()
+	if !ok {
+		return 0, r.notA(Int)
 	}
-	return h.bits, err
+	if negative {
+		r.pos = start
+		return 0, r.errorf("%d is negative", int64(n))
+	}
+	return n, nil
+}
+
+// integer reads an integer of any width. n has its bits, as of an int64 if it
+// is negative, else as of a uint64. ok is false, and nothing is read, if there
+// is no whole integer.
+func (r *Reader) integer() (n uint64, negative, ok bool) {
+	b := r.data[r.pos:]
+	if len(b) == 0 {
+		return 0, false, false
+	}
+	size := 1
+	switch c := b[0]; {
+	case c < fixmap:
+		n = uint64(c)
+	case c >= negativeFixint:
+		n, negative = uint64(int64(int8(c))), true
+	case c < formatUint8 || c > formatInt64:
+		return 0, false, false
+	default:
+		width := 1 << (c & 3) // the formats stand in this order: uint8 … uint64, int8 … int64
+		size += width
+		if len(b) < size {
+			return 0, false, false
+		}
+		switch width {
+		case 1:
+			n = uint64(b[1])
+		case 2:
+			n = uint64(binary.BigEndian.Uint16(b[1:]))
+		case 4:
+			n = uint64(binary.BigEndian.Uint32(b[1:]))
+		default:
+			n = binary.BigEndian.Uint64(b[1:])
+		}
+		if c >= formatInt8 {
+			unused := 64 - 8*width
+			signed := int64(n) << unused >> unused
+			n, negative = uint64(signed), signed < 0
+		}
+	}
+	r.pos += size
+	return n, negative, true
 }
 
 // Float64 reads a float of either width.
 func (r *Reader) Float64() (float64, error) {
+	if f, ok := r.double(); ok {
+		r.pos += 9
+		return f, nil
+	}
 	h, err := r.take(Float)
 	return h.float(), err
+}
+
+// double returns the next value if it is a whole float 64, without reading it.
+func (r *Reader) double() (float64, bool) {
+	b := r.data[r.pos:]
+	if len(b) < 9 || b[0] != formatFloat64 {
+		return 0, false
+	}
+	return math.Float64frombits(binary.BigEndian.Uint64(b[1:])), true
 }
 
 func (h head) float() float64 {
@@ -90,38 +156,70 @@ func (h head) float() float64 {
 // Str reads a str, or a bin as some peers send it, that is valid UTF-8. The
 // result is part of the reader's data.
 func (r *Reader) Str() ([]byte, error) {
-	h, err := r.peek()
-	if err != nil {
-		return nil, err
+	b, size, ok := r.chars()
+	if !ok {
+		return nil, r.notA(Str)
 	}
-	if h.typ != Str && h.typ != Bin {
-		return nil, r.mismatch(h, Str)
-	}
-	b := r.data[r.pos+h.size:][:h.length]
 	if !utf8.Valid(b) {
 		return nil, r.errorf("a string is not valid UTF-8")
 	}
-	r.pos += h.size + len(b)
+	r.pos += size
 	return b, nil
 }
 
 // Binary reads a bin, or a str as peers send it that know no bin. The result
 // is part of the reader's data.
 func (r *Reader) Binary() ([]byte, error) {
-	h, err := r.peek()
-	if err != nil {
-		return nil, err
+	b, size, ok := r.chars()
+	if !ok {
+		return nil, r.notA(Bin)
 	}
-	if h.typ != Str && h.typ != Bin {
-		return nil, r.mismatch(h, Bin)
+	r.pos += size
+	return b, nil
+}
+
+// chars returns what is in the str or bin that comes next, and the size of all
+// of it, without reading it. ok is false if there is none, or not all of it.
+func (r *Reader) chars() (content []byte, size int, ok bool) {
+	b := r.data[r.pos:]
+	if len(b) == 0 {
+		return nil, 0, false
 	}
-	return r.payload(h), nil
+	head, n := 1, uint64(b[0]&0x1f)
+	if c := b[0]; c&0xe0 != fixstr {
+		switch c {
+		case formatStr8, formatBin8:
+			head = 2
+		case formatStr16, formatBin16:
+			head = 3
+		case formatStr32, formatBin32:
+			head = 5
+		default:
+			return nil, 0, false
+		}
+		if len(b) < head {
+			return nil, 0, false
+		}
+		n = 0
+		for _, c := range b[1:head] {
+			n = n<<8 | uint64(c)
+		}
+	}
+	if n > uint64(len(b)-head) {
+		return nil, 0, false
+	}
+	size = head + int(n)
+	return b[head:size], size, true
 }
 
 // ArrayHeader reads the beginning of an array and returns the number of
 // elements, which follow. The input is long enough for them if each takes one
 // byte.
 func (r *Reader) ArrayHeader() (int, error) {
+	if n, ok := r.few(fixarray); ok && n < r.Len() {
+		r.pos++
+		return n, nil
+	}
 	h, err := r.take(Array)
 	return int(h.length), err
 }
@@ -130,8 +228,21 @@ func (r *Reader) ArrayHeader() (int, error) {
 // which follow, the key first. The input is long enough for them if each key
 // and each value takes one byte.
 func (r *Reader) MapHeader() (int, error) {
+	if n, ok := r.few(fixmap); ok && 2*n < r.Len() {
+		r.pos++
+		return n, nil
+	}
 	h, err := r.take(Map)
 	return int(h.length), err
+}
+
+// few returns the number in the next byte if that is a fixarray or a fixmap,
+// whichever format says.
+func (r *Reader) few(format byte) (int, bool) {
+	if r.pos >= len(r.data) || r.data[r.pos]&0xf0 != format {
+		return 0, false
+	}
+	return int(r.data[r.pos] & 0x0f), true
 }
 
 // Time reads a timestamp extension. The result is in UTC.
@@ -172,6 +283,12 @@ func (r *Reader) Time() (time.Time, error) {
 func (r *Reader) Skip() error {
 	start := r.pos
 	for left := uint64(1); left > 0; left-- {
+		if r.pos < len(r.data) {
+			if size := int(sizes[r.data[r.pos]]); size > 0 && size <= r.Len() {
+				r.pos += size
+				continue
+			}
+		}
 		h, err := r.peek()
 		if err != nil {
 			r.pos = start
@@ -235,6 +352,15 @@ func (r *Reader) payload(h head) []byte {
 	b := r.data[r.pos+h.size:][:h.length]
 	r.pos += h.size + len(b)
 	return b
+}
+
+// notA is the error of a value that is not of type want, or is none at all.
+func (r *Reader) notA(want Type) error {
+	h, err := r.peek()
+	if err != nil {
+		return err
+	}
+	return r.mismatch(h, want)
 }
 
 func (r *Reader) mismatch(h head, want Type) error {

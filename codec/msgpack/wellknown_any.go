@@ -5,6 +5,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/everywire/everywire/codec/internal/members"
 )
 
 // As in ProtoJSON, google.protobuf.Any is a map with the key @type, and either
@@ -149,15 +151,15 @@ func (d *decoder) anyValue(m protoreflect.Message) error {
 	if err != nil {
 		return err
 	}
-	var seen keySet
+	var seen members.Names
 	found := m.Descriptor().FullName() == "google.protobuf.Empty"
 	for range n {
-		key, at0, err := d.key()
+		key, keyStart, err := d.key()
 		if err != nil {
 			return err
 		}
-		if !seen.addUnknown(key) {
-			return d.duplicate(at0, key)
+		if !seen.Add(key) {
+			return d.duplicate(keyStart)
 		}
 		if string(key) != anyValueKey {
 			err = d.Skip()

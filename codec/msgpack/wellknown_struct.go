@@ -83,9 +83,9 @@ func (d *decoder) structMessage(m *structpb.Struct) error {
 		if err != nil {
 			return err
 		}
-		k := d.intern(key)
+		k := d.names.String(key)
 		if m.Fields[k] != nil {
-			return d.duplicate(start, key)
+			return d.duplicate(start)
 		}
 		m.Fields[k] = new(structpb.Value)
 		if err := d.value(m.Fields[k]); err != nil {
