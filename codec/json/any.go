@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/codec/internal/text"
 )
 
@@ -138,7 +139,7 @@ func (d *decoder) anyValue(p *protoPlan, m protoreflect.Message) error {
 	if err := d.enter('{', "an object"); err != nil {
 		return err
 	}
-	var seen nameSet
+	var seen members.Names
 	found := m.Descriptor().FullName() == "google.protobuf.Empty"
 	for first := true; ; first = false {
 		name, ok, err := d.member(first)
@@ -157,7 +158,7 @@ func (d *decoder) anyValue(p *protoPlan, m protoreflect.Message) error {
 			}
 			continue
 		}
-		if !seen.add(name) {
+		if !seen.Add(name) {
 			return d.duplicate(name)
 		}
 		found = true

@@ -12,7 +12,12 @@ import (
 )
 
 // Codec is the JSON codec. Its zero value is ready and safe for concurrent use.
-type Codec struct{}
+type Codec struct {
+	// BytesAsArray has bytes written as arrays of integers from -128 to 127,
+	// the way of Java programs that let Gson write a byte[], in place of
+	// base64. Both are always read.
+	BytesAsArray bool
+}
 
 // Name returns "json".
 func (Codec) Name() string { return "json" }
@@ -21,8 +26,9 @@ func (Codec) Name() string { return "json" }
 // msg is a pointer to a plain struct, a generated message or a
 // *[schema.Document]. On error, dst is returned as it was; the error is an
 // [*Error] if a value inside msg is at fault.
-func (Codec) Append(dst []byte, msg any) ([]byte, error) {
+func (c Codec) Append(dst []byte, msg any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
+	e.bytesAsArray = c.BytesAsArray
 	b, err := e.message(dst, msg)
 	e.release()
 	if err != nil {
@@ -48,6 +54,8 @@ func (Codec) Decode(data []byte, msg any) error {
 type encoder struct {
 	depth int
 	keys  []string // a stack of map keys being sorted, one stretch an open map
+
+	bytesAsArray bool // of the Codec
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -86,9 +94,9 @@ func (e *encoder) message(b []byte, msg any) ([]byte, error) {
 		}
 		return e.generated(b, m)
 	}
-	p, v, err := plainTarget(msg)
+	p, v, err := structPlans.For(msg, compileStruct)
 	if err != nil {
-		return b, err
+		return b, fmt.Errorf("json: %w", err)
 	}
 	return p.append(e, b, v)
 }
@@ -141,8 +149,8 @@ func (d *decoder) message(msg any) error {
 			p *structPlan
 			v reflect.Value
 		)
-		if p, v, err = plainTarget(msg); err != nil {
-			return err
+		if p, v, err = structPlans.For(msg, compileStruct); err != nil {
+			return fmt.Errorf("json: %w", err)
 		}
 		v.SetZero()
 		err = p.read(d, v)
@@ -154,23 +162,6 @@ func (d *decoder) message(msg any) error {
 		return d.errorf(d.pos, "%s after the end of the value", d.here())
 	}
 	return nil
-}
-
-// plainTarget returns the plan of the plain struct that msg points at, and the
-// struct.
-func plainTarget(msg any) (*structPlan, reflect.Value, error) {
-	m, err := schema.For(msg)
-	if err != nil {
-		return nil, reflect.Value{}, fmt.Errorf("json: %w", err)
-	}
-	v := reflect.ValueOf(msg)
-	if v.IsNil() {
-		return nil, reflect.Value{}, errNil(msg)
-	}
-	if v = v.Elem(); v.Type() != m.Type {
-		return nil, reflect.Value{}, fmt.Errorf("json: %T is not a pointer to a message", msg)
-	}
-	return structPlanOf(m), v, nil
 }
 
 func errNil(msg any) error { return fmt.Errorf("json: the message is a nil %T", msg) }

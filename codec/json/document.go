@@ -97,7 +97,7 @@ func (d *decoder) anyObject() (any, error) {
 		} else if !ok {
 			return m, nil
 		}
-		key := d.intern(name)
+		key := d.names.String(name)
 		if _, dup := m[key]; dup {
 			return nil, d.duplicate(name)
 		}
@@ -107,20 +107,6 @@ func (d *decoder) anyObject() (any, error) {
 		}
 		m[key] = v
 	}
-}
-
-// intern returns name as a string, and the same string for a name that was
-// seen lately: documents are often lists of objects with the same names.
-func (d *decoder) intern(name []byte) string {
-	if len(name) == 0 || len(name) > 32 {
-		return string(name)
-	}
-	h := (len(name)*31+int(name[0]))*31 + int(name[len(name)-1])*7 + int(name[len(name)/2])
-	slot := &d.names[h%len(d.names)]
-	if *slot != string(name) {
-		*slot = string(name)
-	}
-	return *slot
 }
 
 // any writes a document's value.
@@ -152,7 +138,7 @@ func (e *encoder) any(b []byte, v any) ([]byte, error) {
 		}
 		return append(b, v...), nil
 	case []byte:
-		return appendBytes(b, v), nil
+		return e.bytes(b, v)
 	case time.Time:
 		return appendTime(b, v)
 	case schema.Document:

@@ -2,8 +2,8 @@ package json
 
 import (
 	"reflect"
-	"sync"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -32,39 +32,10 @@ type (
 	readFunc func(d *decoder, v reflect.Value) error
 )
 
-var structPlans struct {
-	mu    sync.Mutex // held while a plan and all that it refers to are made
-	plans sync.Map   // *schema.Message -> *structPlan
-}
+var structPlans members.Plans[structPlan]
 
-func structPlanOf(m *schema.Message) *structPlan {
-	if p, ok := structPlans.plans.Load(m); ok {
-		return p.(*structPlan)
-	}
-	structPlans.mu.Lock()
-	defer structPlans.mu.Unlock()
-	made := structPlanner{}
-	p := made.plan(m)
-	// Others may see the plans only when the whole graph is ready.
-	for m, p := range made {
-		structPlans.plans.Store(m, p)
-	}
-	return p
-}
-
-// A structPlanner makes the plans of one graph of types; it holds those under
-// way too, for recursive types.
-type structPlanner map[*schema.Message]*structPlan
-
-func (made structPlanner) plan(m *schema.Message) *structPlan {
-	if p, ok := structPlans.plans.Load(m); ok {
-		return p.(*structPlan)
-	}
-	if p, ok := made[m]; ok {
-		return p
-	}
-	p := &structPlan{byName: make(map[string]*structField, 2*len(m.Fields))}
-	made[m] = p
+func compileStruct(p *structPlan, m *schema.Message, plan func(*schema.Message) *structPlan) {
+	p.byName = make(map[string]*structField, 2*len(m.Fields))
 	for i, f := range m.Fields {
 		sf := &structField{
 			name:    f.JSONName,
@@ -75,22 +46,26 @@ func (made structPlanner) plan(m *schema.Message) *structPlan {
 		t := m.Type.Field(f.Index).Type
 		sf.omitNil = t.Kind() == reflect.Pointer
 		sf.keepsNull = f.Kind == schema.Any && !f.Repeated && f.MapKey == schema.Invalid
-		sf.append, sf.read = made.field(f, t)
+		var nested *structPlan
+		if f.Kind == schema.Struct {
+			nested = plan(f.Message)
+		}
+		sf.append, sf.read = fieldFuncs(f, t, nested)
 		p.fields = append(p.fields, sf)
 		p.byName[f.Name] = sf
 		p.byName[f.JSONName] = sf
 	}
-	return p
 }
 
-// field returns the functions of a field of type t.
-func (made structPlanner) field(f *schema.Field, t reflect.Type) (appendFunc, readFunc) {
+// fieldFuncs returns the functions of a field of type t. nested is the plan of
+// the plain structs in it.
+func fieldFuncs(f *schema.Field, t reflect.Type, nested *structPlan) (appendFunc, readFunc) {
 	if f.Repeated {
 		if a, r := fastList(f, t); a != nil {
 			return a, r
 		}
 	}
-	a, r := made.element(f)
+	a, r := elementFuncs(f, nested)
 	switch {
 	case f.Repeated:
 		return appendList(a), readList(r)
@@ -102,11 +77,10 @@ func (made structPlanner) field(f *schema.Field, t reflect.Type) (appendFunc, re
 	return a, r
 }
 
-// element returns the functions of one element.
-func (made structPlanner) element(f *schema.Field) (appendFunc, readFunc) {
+// elementFuncs returns the functions of one element.
+func elementFuncs(f *schema.Field, p *structPlan) (appendFunc, readFunc) {
 	switch f.Kind {
 	case schema.Struct:
-		p := made.plan(f.Message)
 		if f.Type.Kind() == reflect.Pointer {
 			return appendPointer(p), readPointer(p)
 		}
@@ -153,8 +127,8 @@ func (p *structPlan) read(d *decoder, v reflect.Value) error {
 		return err
 	}
 	var (
-		seen    bits
-		unknown nameSet
+		seen    members.Ordinals
+		unknown members.Names
 		next    int // the field that most likely comes next
 	)
 	for first := true; ; first = false {
@@ -172,7 +146,7 @@ func (p *structPlan) read(d *decoder, v reflect.Value) error {
 			continue
 		}
 		next = f.ordinal + 1
-		if !seen.add(f.ordinal) {
+		if !seen.Add(f.ordinal) {
 			return d.duplicate(name)
 		}
 		if !f.keepsNull && d.null() {
@@ -182,28 +156,4 @@ func (p *structPlan) read(d *decoder, v reflect.Value) error {
 			return within(err, f.name)
 		}
 	}
-}
-
-// bits is a set of small numbers.
-type bits struct {
-	low  uint64
-	high []uint64
-}
-
-// add reports whether n is new.
-func (s *bits) add(n int) bool {
-	word := &s.low
-	if n >= 64 {
-		i := n/64 - 1
-		for len(s.high) <= i {
-			s.high = append(s.high, 0)
-		}
-		word = &s.high[i]
-	}
-	bit := uint64(1) << (n % 64)
-	if *word&bit != 0 {
-		return false
-	}
-	*word |= bit
-	return true
 }

@@ -49,8 +49,8 @@ func scalarElement(f *schema.Field) (appendFunc, readFunc) {
 	case schema.String:
 		return appendStringValue, readString
 	case schema.Bytes:
-		return func(_ *encoder, b []byte, v reflect.Value) ([]byte, error) {
-				return appendBytes(b, v.Bytes()), nil
+		return func(e *encoder, b []byte, v reflect.Value) ([]byte, error) {
+				return e.bytes(b, v.Bytes())
 			}, func(d *decoder, v reflect.Value) error {
 				data, err := d.bytes()
 				v.SetBytes(data)

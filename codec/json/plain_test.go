@@ -1,6 +1,7 @@
 package json_test
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"net/netip"
@@ -11,9 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/schema"
@@ -322,5 +325,38 @@ func TestTextErrors(t *testing.T) {
 		if _, err := codec.Append(nil, bad); !errors.Is(err, errRefused) {
 			t.Errorf("Append(%v): %v", bad, err)
 		}
+	}
+}
+
+// TestBytesAsArray: every kind of message writes bytes as signed integers if it
+// is told so, and reads them back.
+func TestBytesAsArray(t *testing.T) {
+	type data struct {
+		One  []byte            `wire:"1"`
+		Many [][]byte          `wire:"2"`
+		Map  map[string][]byte `wire:"3"`
+		Any  any               `wire:"4"`
+	}
+	arrays := json.Codec{BytesAsArray: true}
+	in := data{One: []byte{0, 127, 128, 255}, Many: [][]byte{{1}, {}}, Map: map[string][]byte{"k": {200}}, Any: []byte{9}}
+	text, err := arrays.Append(nil, &in)
+	if want := `{"one":[0,127,-128,-1],"many":[[1],[]],"map":{"k":[-56]},"any":[9]}`; err != nil || string(text) != want {
+		t.Fatalf("%s, %v, want %s", text, err, want)
+	}
+	var out data
+	if err := codec.Decode(text, &out); err != nil || !bytes.Equal(out.One, in.One) || !bytes.Equal(out.Map["k"], in.Map["k"]) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	generated := wrapperspb.Bytes([]byte{128})
+	if text, err = arrays.Append(nil, generated); err != nil || string(text) != "[-128]" {
+		t.Errorf("%s, %v", text, err)
+	}
+	read := new(wrapperspb.BytesValue)
+	if err := codec.Decode(text, read); err != nil || !proto.Equal(read, generated) {
+		t.Errorf("%v, %v", read, err)
+	}
+	// The option is the codec's, not the encoder's that is reused.
+	if text, err = codec.Append(nil, generated); err != nil || string(text) != `"gA=="` {
+		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -143,7 +143,7 @@ func (f *protoField) appendOne(e *encoder, b []byte, v protoreflect.Value) ([]by
 	case protoreflect.StringKind:
 		return appendString(b, v.String())
 	case protoreflect.BytesKind:
-		return appendBytes(b, v.Bytes()), nil
+		return e.bytes(b, v.Bytes())
 	case protoreflect.EnumKind:
 		return appendEnum(b, f.elem.Enum(), v.Enum()), nil
 	}

@@ -3,6 +3,7 @@ package json
 import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/codec/internal/text"
 )
 
@@ -20,8 +21,8 @@ func (p *protoPlan) readFields(d *decoder, m protoreflect.Message, except string
 		return err
 	}
 	var (
-		seen, oneofs bits
-		unknown      nameSet
+		seen, oneofs members.Ordinals
+		unknown      members.Names
 		next         int // the field that most likely comes next
 	)
 	for first := true; ; first = false {
@@ -43,10 +44,10 @@ func (p *protoPlan) readFields(d *decoder, m protoreflect.Message, except string
 			}
 			continue
 		case f.desc.IsExtension(): // not one of p.fields
-			fresh = unknown.add(name)
+			fresh = unknown.Add(name)
 		default:
 			next = f.ordinal + 1
-			fresh = seen.add(f.ordinal)
+			fresh = seen.Add(f.ordinal)
 		}
 		if !fresh {
 			return d.duplicate(name)
@@ -54,7 +55,7 @@ func (p *protoPlan) readFields(d *decoder, m protoreflect.Message, except string
 		if !f.keepsNull && d.null() {
 			continue
 		}
-		if f.oneof >= 0 && !oneofs.add(f.oneof) {
+		if f.oneof >= 0 && !oneofs.Add(f.oneof) {
 			return d.errorf(d.named, "two members of the oneof %s: the second is %s", f.desc.ContainingOneof().Name(), f.name)
 		}
 		if err := f.read(d, m); err != nil {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/codec/internal/text"
 	"github.com/everywire/everywire/schema"
 )
@@ -18,9 +19,9 @@ type decoder struct {
 	pos     int
 	named   int // where the name stands that member read last
 	depth   int
-	reread  int        // bytes read or copied once more for an Any; see moreOfAny
-	scratch []byte     // the last string that had escapes
-	names   [64]string // member names of documents seen lately; see intern
+	reread  int    // bytes read or copied once more for an Any; see moreOfAny
+	scratch []byte // the last string that had escapes
+	names   members.Interner
 }
 
 // errorf makes an error at an offset.
@@ -188,27 +189,26 @@ func (d *decoder) text(want string) ([]byte, error) {
 // input, or scratch if there were escapes: it is valid until the next string.
 func (d *decoder) str() ([]byte, error) {
 	start := d.pos + 1
-	var high byte
-	for i := start; i < len(d.data); i++ {
-		c := d.data[i]
-		switch {
-		case c == '"':
-			s := d.data[start:i]
-			if high >= utf8.RuneSelf && !utf8.Valid(s) {
-				return nil, d.badUTF8(start, i)
-			}
-			d.pos = i + 1
-			return s, nil
-		case c == '\\':
-			return d.escaped(start, i)
-		case c < ' ':
-			d.pos = i
-			return nil, d.errorf(i, "control character %#02x inside a string", c)
-		}
-		high |= c
+	n, ascii := plainLen(d.data[start:])
+	i := start + n
+	if i == len(d.data) {
+		d.pos = i
+		return nil, d.errorf(i, "the text ends inside a string")
 	}
-	d.pos = len(d.data)
-	return nil, d.errorf(d.pos, "the text ends inside a string")
+	switch c := d.data[i]; c {
+	case '"':
+		s := d.data[start:i]
+		if !ascii && !utf8.Valid(s) {
+			return nil, d.badUTF8(start, i)
+		}
+		d.pos = i + 1
+		return s, nil
+	case '\\':
+		return d.escaped(start, i)
+	default:
+		d.pos = i
+		return nil, d.errorf(i, "control character %#02x inside a string", c)
+	}
 }
 
 func (d *decoder) badUTF8(start, end int) error {
@@ -338,7 +338,7 @@ func (d *decoder) skip() error {
 		if err := d.enter('{', ""); err != nil {
 			return err
 		}
-		var seen nameSet
+		var seen members.Names
 		for first := true; ; first = false {
 			name, ok, err := d.member(first)
 			if err != nil || !ok {
@@ -353,8 +353,8 @@ func (d *decoder) skip() error {
 }
 
 // skipMember skips the value of a member that nobody knows.
-func (d *decoder) skipMember(seen *nameSet, name []byte) error {
-	if !seen.add(name) {
+func (d *decoder) skipMember(seen *members.Names, name []byte) error {
+	if !seen.Add(name) {
 		return d.duplicate(name)
 	}
 	// The name may be in scratch, which the value may overwrite.
@@ -369,34 +369,4 @@ func (d *decoder) skipMember(seen *nameSet, name []byte) error {
 // second has just been read.
 func (d *decoder) duplicate(name []byte) error {
 	return d.errorf(d.named, "the name %q stands twice in one object", text.Short(string(name)))
-}
-
-// A nameSet holds the unknown names of one object.
-type nameSet struct {
-	few  []string
-	many map[string]struct{}
-}
-
-// add reports whether the name is new.
-func (s *nameSet) add(name []byte) bool {
-	if s.many != nil {
-		if _, dup := s.many[string(name)]; dup {
-			return false
-		}
-		s.many[string(name)] = struct{}{}
-		return true
-	}
-	for _, n := range s.few {
-		if n == string(name) {
-			return false
-		}
-	}
-	s.few = append(s.few, string(name))
-	if len(s.few) > 16 {
-		s.many = make(map[string]struct{}, 2*len(s.few))
-		for _, n := range s.few {
-			s.many[n] = struct{}{}
-		}
-	}
-	return true
 }

@@ -2,7 +2,9 @@ package json
 
 import (
 	"encoding/base64"
+	"math/bits"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/everywire/everywire/codec/internal/text"
@@ -10,33 +12,57 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// plain[c] is true for the ASCII characters that a JSON string holds as they
-// are.
-var plain = func() (t [utf8.RuneSelf]bool) {
-	for c := range t {
-		t[c] = c >= ' ' && c != '"' && c != '\\'
+// plainLen returns how many bytes at the beginning of s a JSON string holds as
+// they are: it stops at control characters, quotes and backslashes. ascii is
+// false if some of them are beyond ASCII.
+//
+// It looks at eight bytes at once. With lows = 0x01…01 and highs = 0x80…80,
+// (x - n*lows) &^ x & highs has the high bit of each byte of x that is below n,
+// for n up to 0x80; bytes above such a byte may be marked wrongly, because of the
+// borrow, but the lowest mark is right. A byte that equals c is one for which
+// x ^ c*lows is below 1.
+func plainLen[T string | []byte](s T) (n int, ascii bool) {
+	const lows, highs = 0x0101010101010101, 0x8080808080808080
+	var all uint64
+	for ; len(s)-n >= 8; n += 8 {
+		w := s[n : n+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		quote, backslash := x^'"'*lows, x^'\\'*lows
+		stop := ((x-' '*lows)&^x | (quote-lows)&^quote | (backslash-lows)&^backslash) & highs
+		if stop != 0 {
+			at := bits.TrailingZeros64(stop) // of the byte's highest bit
+			all |= x & (1<<at - 1)
+			return n + at/8, all&highs == 0
+		}
+		all |= x
 	}
-	return t
-}()
+	for ; n < len(s); n++ {
+		c := s[n]
+		if c < ' ' || c == '"' || c == '\\' {
+			break
+		}
+		all |= uint64(c)
+	}
+	return n, all&highs == 0
+}
 
 // appendString writes s as a JSON string. Only what RFC 8259 requires is
 // escaped. s must be UTF-8.
 func appendString(b []byte, s string) ([]byte, error) {
 	b = append(b, '"')
 	start := 0
-	var high byte
-	for i := range len(s) {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			high = c
-			continue
-		}
-		if plain[c] {
-			continue
+	ascii := true
+	for i := 0; ; i++ {
+		n, onlyASCII := plainLen(s[i:])
+		i += n
+		ascii = ascii && onlyASCII
+		if i == len(s) {
+			break
 		}
 		b = append(b, s[start:i]...)
 		start = i + 1
-		switch c {
+		switch c := s[i]; c {
 		case '"', '\\':
 			b = append(b, '\\', c)
 		case '\b':
@@ -53,7 +79,7 @@ func appendString(b []byte, s string) ([]byte, error) {
 			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	if high != 0 && !utf8.ValidString(s) {
+	if !ascii && !utf8.ValidString(s) {
 		return b, errorf("the string is not UTF-8")
 	}
 	b = append(b, s[start:]...)
@@ -66,10 +92,29 @@ func appendKey(b []byte, name string) ([]byte, error) {
 	return append(b, ':'), err
 }
 
-func appendBytes(b, data []byte) []byte {
+// bytes writes bytes as the Codec wants them.
+func (e *encoder) bytes(b, data []byte) ([]byte, error) {
+	if e.bytesAsArray {
+		return e.byteArray(b, data)
+	}
 	b = append(b, '"')
 	b = base64.StdEncoding.AppendEncode(b, data)
-	return append(b, '"')
+	return append(b, '"'), nil
+}
+
+func (e *encoder) byteArray(b, data []byte) ([]byte, error) {
+	if err := e.enter(); err != nil {
+		return b, err
+	}
+	b = append(b, '[')
+	for i, c := range data {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(int8(c)), 10) //nolint:gosec // the sign is wanted
+	}
+	e.depth--
+	return append(b, ']'), nil
 }
 
 // base64Value maps the letters of both alphabets of RFC 4648 (sections 4 and
@@ -89,6 +134,19 @@ var base64Value = func() (t [256]byte) {
 // decodeBase64 decodes either alphabet, padded or not. Bits left over in the
 // last letter are ignored, as ProtoJSON decoders do.
 func decodeBase64(s []byte) (data []byte, ok bool) {
+	// The standard library is fast, but knows one alphabet only, and ignores line
+	// breaks, which shows in the length.
+	if n := base64.StdEncoding.DecodedLen(len(s)); len(s)%4 == 0 && n > 0 {
+		for _, c := range s[len(s)-2:] {
+			if c == '=' {
+				n--
+			}
+		}
+		data = make([]byte, n)
+		if got, err := base64.StdEncoding.Decode(data, s); err == nil && got == n {
+			return data, true
+		}
+	}
 	if len(s)%4 == 0 {
 		for range 2 {
 			if len(s) > 0 && s[len(s)-1] == '=' {

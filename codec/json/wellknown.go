@@ -240,7 +240,7 @@ func (d *decoder) structMessage(m *structpb.Struct) error {
 		if err != nil || !ok {
 			return err
 		}
-		key := d.intern(name)
+		key := d.names.String(name)
 		if _, dup := m.Fields[key]; dup {
 			return d.duplicate(name)
 		}

@@ -4,9 +4,11 @@ package members
 const longest = 32
 
 // An Interner makes strings of names, and mostly the same string of the same
-// name: documents are often lists of maps with the same keys. It keeps the
-// names that it saw last, a bounded number of them.
-type Interner struct{ names [64]string }
+// name: documents are often lists of maps with the same keys. It keeps a bounded
+// number of the names that it saw last.
+type Interner struct {
+	names [32][2]string // by hash; of each pair the later one comes first
+}
 
 // String returns name as a string.
 func (in *Interner) String(name []byte) string {
@@ -14,13 +16,14 @@ func (in *Interner) String(name []byte) string {
 	if n == 0 || n > longest {
 		return string(name)
 	}
-	hash := uint(n)
-	hash = hash*31 + uint(name[0])
-	hash = hash*31 + uint(name[n/2])
-	hash = hash*31 + uint(name[n-1])
-	slot := &in.names[hash%uint(len(in.names))]
-	if *slot != string(name) {
-		*slot = string(name)
+	hash := uint32(n)<<24 ^ uint32(name[0])<<16 ^ uint32(name[n/2])<<8 ^ uint32(name[n-1])
+	pair := &in.names[hash*0x9e3779b1>>27] // Fibonacci hashing: the high bits are mixed best
+	switch string(name) {
+	case pair[0]:
+		return pair[0]
+	case pair[1]:
+		return pair[1]
 	}
-	return *slot
+	pair[0], pair[1] = string(name), pair[0]
+	return pair[0]
 }
