@@ -125,13 +125,13 @@ func (s *service) didNotReturn(r *request, panicked any) []byte {
 	if r.notification() {
 		return nil
 	}
-	return appendStatusReply(nil, r.id, rpc.DidNotReturn)
+	return r.appendStatus(nil, rpc.DidNotReturn)
 }
 
 // smallReply is about as long as the error of overBudget.
 const smallReply = 200
 
 func (s *service) overBudget(r *request) []byte {
-	return appendStatusReply(nil, r.id, status.Newf(codes.ResourceExhausted,
+	return r.appendStatus(nil, status.Newf(codes.ResourceExhausted,
 		"the replies of the batch are larger than the limit of %d bytes", s.maxText()))
 }

@@ -25,7 +25,7 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(benchText)))
 	var tx text
 	for b.Loop() {
-		if err := tx.parse(benchText, 1000); err != nil {
+		if err := tx.parse(benchText, grammar{maxBatch: 1000}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
@@ -18,7 +18,21 @@ import (
 // An encoder writes requests and reads replies, whatever carries them.
 type encoder struct {
 	cfg   *rpc.ClientConfig
+	codec json.Codec
+	v1    bool     // write JSON-RPC 1.0
 	forms sync.Map // *everywire.Method -> *clientForm
+}
+
+func newEncoder(cfg *rpc.ClientConfig) (*encoder, error) {
+	v1, err := isVersion1(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	codec, err := codecOf(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	return &encoder{cfg: cfg, codec: codec, v1: v1}, nil
 }
 
 type clientForm struct {
@@ -54,7 +68,11 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
+	if e.v1 {
+		dst = append(dst, `{"method":`...)
+	} else {
+		dst = append(dst, `{"jsonrpc":"2.0","method":`...)
+	}
 	switch name := call.Path[1:]; {
 	case f != fullForm:
 		dst = appendQuoted(dst, f.name)
@@ -65,13 +83,16 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	}
 	dst = append(dst, `,"params":`...)
 	start := len(dst)
-	if dst, err = codec.Append(dst, args); err != nil {
+	if dst, err = e.codec.Append(dst, args); err != nil {
 		return nil, status.Errorf(codes.Internal, "request of %s: %v", call.Path[1:], err)
 	}
-	switch {
-	case isObject(args):
+	if isObject(args) {
 		dst = f.shorten(dst, start)
-	case dst[start] != '{': // params is an object or an array (section 4.2), nothing else
+	}
+	// Params are an object or an array (section 4.2), nothing else; in version
+	// 1.0 an array. There an array that the message itself is, as a list value,
+	// stands in another, as everywhere.
+	if f.params == everywire.ParamsNamed && (dst[start] != '{' || e.v1) {
 		dst = append(slices.Insert(dst, start, '['), ']')
 	}
 	return dst, call.Sent(len(dst) - start)
@@ -108,11 +129,19 @@ func (e *encoder) readReply(r *response, call *rpc.Outgoing, reply any) error {
 	case string(result) == "null" && isObject(reply):
 		result = emptyObject // how other servers say that there is nothing to say
 	}
-	if err := codec.Decode(result, reply); err != nil {
+	if err := e.codec.Decode(result, reply); err != nil {
 		return status.Errorf(codes.Internal, "reply of %s: %v", call.Path[1:], err)
 	}
 	call.Received(len(r.result))
 	return nil
+}
+
+// appendNoID closes a notification.
+func (e *encoder) appendNoID(dst []byte) []byte {
+	if e.v1 {
+		dst = append(dst, `,"id":null`...)
+	}
+	return append(dst, '}')
 }
 
 // appendNumericID appends the id member and closes the request.
@@ -120,21 +149,6 @@ func appendNumericID(dst []byte, id uint32) []byte {
 	dst = append(dst, `,"id":`...)
 	dst = strconv.AppendUint(dst, uint64(id), 10)
 	return append(dst, '}')
-}
-
-// checkOption returns the value of an option that takes one of the known
-// values; the first is the default.
-func checkOption(options rpc.Options, name string, known ...string) (string, error) {
-	v := options[name]
-	if v == "" {
-		return known[0], nil
-	}
-	for _, k := range known {
-		if v == k {
-			return v, nil
-		}
-	}
-	return "", fmt.Errorf("%s: unknown value %q of option %s; known: %q", wireName, v, name, known)
 }
 
 // maxReply is the longest reply of a call: the result, and room for metadata

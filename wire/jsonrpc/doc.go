@@ -8,10 +8,5 @@
 // level of syntax is RFC 8259, checked as a whole before anything runs.
 package jsonrpc
 
-import "github.com/everywire/everywire/codec/json"
-
-// codec is the encoding of messages within envelopes.
-var codec json.Codec
-
 // wireName is how messages name this wire.
 const wireName = "jsonrpc"

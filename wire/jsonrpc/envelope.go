@@ -17,6 +17,8 @@ type request struct {
 	invalid string
 	// escaped is set if method is not a part of the text, but a copy.
 	escaped bool
+	// v1 is set for a request of JSON-RPC 1.0, which gets its reply in that form.
+	v1 bool
 }
 
 // notification reports whether nobody waits for a reply. A text that is no
@@ -29,36 +31,58 @@ type text struct {
 	batch    bool
 }
 
+// A grammar is what a server takes.
+type grammar struct {
+	maxBatch int
+	// v1 allows requests of JSON-RPC 1.0, which have no member "jsonrpc".
+	v1 bool
+}
+
 // parse reads a single request or a batch into t, whose memory it reuses. The
 // error is a *syntaxError, or a *batchError; what is merely no request is
 // marked as such.
-func (t *text) parse(data []byte, maxBatch int) error {
+func (t *text) parse(data []byte, g grammar) error {
 	s := scanner{data: data}
 	t.requests = t.requests[:0]
 	t.batch = s.peek() == '['
 	if !t.batch {
 		t.requests = append(t.requests, request{})
-		if err := t.requests[0].parse(&s); err != nil {
+		if err := t.requests[0].parse(&s, g.v1); err != nil {
 			return err
 		}
 		return s.end()
 	}
+	if err := s.enter(); err != nil {
+		return err
+	}
 	n := 0
-	err := s.array(func() error {
-		if n++; n > maxBatch {
-			_, err := s.value()
+	for {
+		ok, err := s.element(n == 0)
+		if err != nil {
 			return err
 		}
+		if !ok {
+			break
+		}
+		if n++; n > g.maxBatch {
+			if _, err := s.value(); err != nil {
+				return err
+			}
+			continue
+		}
 		t.requests = append(t.requests, request{})
-		return t.requests[len(t.requests)-1].parse(&s)
-	})
-	if err == nil {
-		err = s.end()
+		// Version 1.0 has no batches.
+		if err := t.requests[n-1].parse(&s, false); err != nil {
+			return err
+		}
 	}
-	if err == nil && n > maxBatch {
-		err = &batchError{n, maxBatch}
+	if err := s.end(); err != nil {
+		return err
 	}
-	return err
+	if n > g.maxBatch {
+		return &batchError{n, g.maxBatch}
+	}
+	return nil
 }
 
 // A batchError refuses a batch as a whole.
@@ -68,22 +92,36 @@ func (e *batchError) Error() string {
 	return fmt.Sprintf("batch of %d items is larger than the limit of %d", e.n, e.limit)
 }
 
-// parse reads one element. The error is one of syntax.
-func (r *request) parse(s *scanner) error {
+// parse reads one element, in one pass. The error is one of syntax.
+func (r *request) parse(s *scanner, v1 bool) error {
 	if s.peek() != '{' {
 		_, err := s.value()
+		r.v1 = v1
 		r.reject("a request must be an object")
+		return err
+	}
+	if err := s.enter(); err != nil {
 		return err
 	}
 	var version []byte
 	hasMethod := false
-	err := s.object(func(quoted []byte) error {
-		var seen bool
-		name, nameErr := unquote(quoted)
-		v, err := s.value()
-		if err != nil || nameErr != nil { // a name that is no text is none of ours
+	for first := true; ; first = false {
+		quoted, ok, err := s.member(first)
+		if err != nil {
 			return err
 		}
+		if !ok {
+			break
+		}
+		v, err := s.value()
+		if err != nil {
+			return err
+		}
+		name, err := unquote(quoted)
+		if err != nil {
+			continue // a name that is no text is none of ours
+		}
+		var seen bool
 		switch string(name) {
 		case "jsonrpc":
 			seen, version = version != nil, v
@@ -94,37 +132,45 @@ func (r *request) parse(s *scanner) error {
 			seen, hasMethod = hasMethod, true
 			r.readMethod(v)
 		case "params":
-			seen = r.params != nil
-			r.params = v
+			seen, r.params = r.params != nil, v
 		case "meta":
 			seen, r.meta = r.meta != nil, v
 		case "timeout_ms":
 			seen, r.timeout = r.timeout != nil, v
+		case "result", "error":
+			r.rejectResponse(name)
 		}
 		if seen {
-			r.reject(fmt.Sprintf("member %q appears twice", name))
+			r.rejectTwice(name)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
+	r.v1 = v1 && version == nil
+	r.check(version, hasMethod)
+	return nil
+}
+
+// check looks at the members together.
+func (r *request) check(version []byte, hasMethod bool) {
 	switch {
+	case r.v1:
+		if string(r.id) == "null" { // so 1.0 marks a notification
+			r.id = nil
+		}
 	case version == nil:
 		r.reject(`member "jsonrpc" is missing; this server speaks JSON-RPC 2.0`)
 	case string(version) != `"2.0"`:
 		r.reject(fmt.Sprintf(`member "jsonrpc" is %s; this server speaks JSON-RPC "2.0"`, excerpt(version)))
-	case !hasMethod:
+	}
+	if !hasMethod {
 		r.reject(`member "method" is missing`)
 	}
 	switch {
 	case r.params == nil:
-	case string(r.params) == "null":
+	case r.params[0] == 'n': // null
 		r.params = nil
 	case r.params[0] != '{' && r.params[0] != '[':
 		r.reject(`member "params" must be an object or an array, not ` + excerpt(r.params))
 	}
-	return nil
 }
 
 // reject keeps the first reason.
@@ -132,6 +178,12 @@ func (r *request) reject(why string) {
 	if r.invalid == "" {
 		r.invalid = why
 	}
+}
+
+func (r *request) rejectTwice(name []byte) { r.reject(fmt.Sprintf("member %q appears twice", name)) }
+
+func (r *request) rejectResponse(name []byte) {
+	r.reject(fmt.Sprintf("member %q belongs to a response, not to a request", name))
 }
 
 var null = []byte("null")
@@ -199,11 +251,24 @@ func (r *response) parse(data []byte) error {
 	if s.peek() != '{' {
 		return s.unexpected("a response object")
 	}
-	err := s.object(func(quoted []byte) error {
-		name, nameErr := unquote(quoted)
-		v, err := s.value()
-		if err != nil || nameErr != nil {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		quoted, ok, err := s.member(first)
+		if err != nil {
 			return err
+		}
+		if !ok {
+			break
+		}
+		v, err := s.value()
+		if err != nil {
+			return err
+		}
+		name, err := unquote(quoted)
+		if err != nil {
+			continue
 		}
 		var at *[]byte
 		switch string(name) {
@@ -216,20 +281,21 @@ func (r *response) parse(data []byte) error {
 		case "meta":
 			at = &r.meta
 		default:
-			return nil
+			continue
 		}
 		if *at != nil {
 			return fmt.Errorf("member %q appears twice", name)
 		}
 		*at = v
-		return nil
-	})
-	if err == nil {
-		err = s.end()
 	}
-	if err != nil {
+	if err := s.end(); err != nil {
 		return err
 	}
+	return r.check()
+}
+
+// check looks at result and error together.
+func (r *response) check() error {
 	if string(r.err) == "null" { // as JSON-RPC 1.0 servers write beside a result
 		r.err = nil
 	}

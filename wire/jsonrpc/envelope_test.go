@@ -23,7 +23,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(`{"error":{"code":1,"message":"x"},"id":1}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var tx text
-		err := tx.parse(in, 1000)
+		err := tx.parse(in, grammar{maxBatch: 1000})
 		var batch *batchError
 		if errors.As(err, &batch) {
 			err = nil
@@ -112,7 +112,7 @@ func TestSyntaxErrorsSayWhere(t *testing.T) {
 		"{\"a\":\"\xff": `invalid UTF-8 in a string at byte 6`,
 	} {
 		var tx text
-		if err := tx.parse([]byte(in), 10); err == nil || err.Error() != want {
+		if err := tx.parse([]byte(in), grammar{maxBatch: 10}); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", in, err, want)
 		}
 	}
@@ -123,7 +123,7 @@ func TestParseAllocates(t *testing.T) {
 	in := []byte(sumRequestLine)
 	var tx text
 	if n := testing.AllocsPerRun(100, func() {
-		if err := tx.parse(in, 10); err != nil {
+		if err := tx.parse(in, grammar{maxBatch: 10}); err != nil {
 			t.Error(err)
 		}
 	}); n != 0 {

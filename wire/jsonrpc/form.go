@@ -117,8 +117,14 @@ func (e *paramsError) Error() string { return e.what }
 var emptyObject = []byte("{}")
 
 // message turns params into the JSON of the request message. It makes it in
-// scratch if it must, else it returns a part of params.
-func (f *form) message(params []byte, scratch *[]byte) ([]byte, error) {
+// scratch if it must, else it returns a part of params. Version 1.0 has no
+// named params: there a method that declares no order takes the message in an
+// array of one.
+func (f *form) message(params []byte, v1 bool, scratch *[]byte) ([]byte, error) {
+	how := f.params
+	if v1 && how == everywire.ParamsNamed {
+		how = everywire.ParamsObject
+	}
 	switch {
 	case !f.object:
 		return f.value(params)
@@ -130,7 +136,7 @@ func (f *form) message(params []byte, scratch *[]byte) ([]byte, error) {
 		return emptyObject, nil
 	}
 	b := (*scratch)[:0]
-	switch f.params {
+	switch how {
 	case everywire.ParamsList:
 		b = appendName(b, '{', f.field.key)
 		b = append(b, params...)
@@ -253,34 +259,43 @@ func memberOf(object []byte, key string) (value []byte, ok bool) {
 	if s.peek() != '{' {
 		return nil, false
 	}
-	_ = s.object(func(quoted []byte) error { // the codec wrote it
+	if s.enter() != nil {
+		return nil, false
+	}
+	for first := true; ; first = false {
+		quoted, more, err := s.member(first)
+		if err != nil || !more {
+			return value, ok
+		}
 		v, err := s.value()
-		if name, nameErr := unquote(quoted); nameErr == nil && string(name) == key {
+		if err != nil {
+			return value, ok
+		}
+		if name, err := unquote(quoted); err == nil && string(name) == key {
 			value, ok = v, true
 		}
-		return err
-	})
-	return value, ok
+	}
 }
 
 // elementsOf returns the first elements of an array that is known to be JSON.
 func elementsOf(array []byte, most int) [][]byte {
 	s := scanner{data: array}
 	var elements [][]byte
-	_ = s.array(func() error {
+	if s.enter() != nil {
+		return nil
+	}
+	for len(elements) < most {
+		if ok, err := s.element(len(elements) == 0); err != nil || !ok {
+			break
+		}
 		v, err := s.value()
-		if err == nil {
-			elements = append(elements, v)
+		if err != nil {
+			break
 		}
-		if len(elements) == most {
-			return errEnough
-		}
-		return err
-	})
+		elements = append(elements, v)
+	}
 	return elements
 }
-
-var errEnough = &paramsError{"enough elements"}
 
 func only(params []byte) ([]byte, error) {
 	elements := elementsOf(params, 2)

@@ -79,7 +79,7 @@ func TestInOrder(t *testing.T) {
 		}
 		params := f.shorten(object, 0)
 		var scratch []byte
-		message, err := f.message(params, &scratch)
+		message, err := f.message(params, false, &scratch)
 		if err != nil {
 			t.Fatal(err)
 		}

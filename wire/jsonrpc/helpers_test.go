@@ -19,8 +19,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
+
+// codec is that of servers and clients without options.
+var codec json.Codec
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -29,7 +29,7 @@ import (
 const maxIdle = 256
 
 type httpConn struct {
-	encoder
+	*encoder
 	transport *http.Transport
 	url       *url.URL
 	userAgent []string
@@ -44,7 +44,11 @@ type httpConn struct {
 // NewHTTPConn makes a client of JSON-RPC over HTTP/1.1. Connections are kept
 // and used again, unless the option reconnect asks for one a call.
 func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	c := &httpConn{encoder: encoder{cfg: cfg}, open: map[*trackedConn]struct{}{}}
+	e, err := newEncoder(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &httpConn{encoder: e, open: map[*trackedConn]struct{}{}}
 	c.closing, c.close = context.WithCancel(context.Background())
 	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
 	if cfg.UserAgent != "" {
@@ -150,7 +154,7 @@ func (c *httpConn) Invoke(ctx context.Context, path string, args, reply any, opt
 			return err
 		}
 		if call.OneWay {
-			body = append(body, '}')
+			body = c.appendNoID(body)
 		} else {
 			body = appendNumericID(body, 1) // the only one in its HTTP request
 		}

@@ -51,7 +51,7 @@ type httpServer struct {
 // NewHTTPServer makes a server of JSON-RPC over HTTP/1.1. It answers at
 // cfg.Path, or else at [DefaultPath].
 func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
-	h, err := NewHandler(cfg)
+	h, err := newHandler(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	s := &httpServer{tls: cfg.TLS, srv: &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != path {
-				httpError(w, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
+				h.httpError(w, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
 				return
 			}
 			h.ServeHTTP(w, r)
@@ -127,6 +127,14 @@ type handler struct{ service *service }
 
 // NewHandler makes the http.Handler of JSON-RPC, whatever the path.
 func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) {
+	h, err := newHandler(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 	s, err := newService(cfg)
 	if err != nil {
 		return nil, err
@@ -156,13 +164,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header().Set("Connection", "close")
 	}
-	if !acceptable(w, r, h.service.maxText()) {
+	if !h.acceptable(w, r) {
 		return
 	}
 	who := &caller{peer: peerOf(r)}
 	var err error
 	if who.metadata, _, err = httpmeta.Take(r.Header); err != nil {
-		httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
+		h.httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
 		return
 	}
 	switch t := r.Header[httpmeta.TimeoutHeader]; {
@@ -172,33 +180,33 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		who.timeout, err = httpmeta.ParseTimeout(t[0])
 	}
 	if err != nil {
-		httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
+		h.httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
 		return
 	}
 	x := exchanges.Get().(*exchange)
 	defer x.free()
-	if !x.read(w, r, h.service.maxText()) {
+	if !h.read(w, r, x) {
 		return
 	}
 	h.answer(w, r, who, x)
 }
 
 // acceptable checks what can be checked before the body is read.
-func acceptable(w http.ResponseWriter, r *http.Request, limit int) bool {
+func (h *handler) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		httpError(w, http.StatusMethodNotAllowed, code.InvalidRequest, "JSON-RPC is POST, not "+r.Method)
+		h.httpError(w, http.StatusMethodNotAllowed, code.InvalidRequest, "JSON-RPC is POST, not "+r.Method)
 	case !isJSON(r.Header.Get("Content-Type")):
-		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
+		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
 			fmt.Sprintf("content type %q is not application/json, application/json-rpc or application/jsonrequest", r.Header.Get("Content-Type")))
 	case len(r.Header["Content-Type"]) > 1:
-		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest, "more than one content type")
+		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest, "more than one content type")
 	case !isIdentity(r.Header["Content-Encoding"]):
-		httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
+		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
 			fmt.Sprintf("content encoding %q is not supported", strings.Join(r.Header["Content-Encoding"], ", ")))
-	case r.ContentLength > int64(limit):
-		tooLong(w, limit)
+	case r.ContentLength > int64(h.service.maxText()):
+		h.tooLong(w)
 	default:
 		return true
 	}
@@ -227,29 +235,30 @@ func isIdentity(encodings []string) bool {
 	return true
 }
 
-func tooLong(w http.ResponseWriter, limit int) {
+func (h *handler) tooLong(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close") // the rest of the body is not read
-	httpError(w, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted), fmt.Sprintf("the request is longer than the limit of %d bytes", limit))
+	h.httpError(w, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted),
+		fmt.Sprintf("the request is longer than the limit of %d bytes", h.service.maxText()))
 }
 
 // read reads the body, within the limit and a time of its own: a timeout of
 // the whole request would end slow handlers too.
-func (x *exchange) read(w http.ResponseWriter, r *http.Request, limit int) bool {
+func (h *handler) read(w http.ResponseWriter, r *http.Request, x *exchange) bool {
 	control := http.NewResponseController(w)
 	// A ResponseWriter that has no deadlines belongs to a server that has its
 	// own means, or to a test.
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
 	var err error
-	x.body, err = readAll(x.body[:0], r.Body, r.ContentLength, limit)
+	x.body, err = readAll(x.body[:0], r.Body, r.ContentLength, h.service.maxText())
 	switch {
 	case err == nil:
 		_ = control.SetReadDeadline(time.Time{})
 	case errors.Is(err, errTooLong):
-		tooLong(w, limit)
+		h.tooLong(w)
 	default:
 		// net/http reads what is left of the body: the deadline stays.
 		w.Header().Set("Connection", "close")
-		httpError(w, http.StatusBadRequest, code.ParseError, "the body could not be read: "+err.Error())
+		h.httpError(w, http.StatusBadRequest, code.ParseError, "the body could not be read: "+err.Error())
 	}
 	return err == nil
 }
@@ -284,20 +293,25 @@ func readAll(dst []byte, r io.Reader, size int64, limit int) ([]byte, error) {
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x *exchange) {
 	s := h.service
 	out := x.reply[:0]
-	err := x.text.parse(x.body, s.cfg.Limits.MaxBatch)
+	err := x.text.parse(x.body, s.grammar)
 	requests := x.text.requests
+	httpStatus := http.StatusOK
 	switch {
 	case err != nil:
-		out = appendTextError(out, err)
+		httpStatus = s.nobody.errorStatus()
+		out = s.appendTextError(out, err)
 	case !x.text.batch:
 		var outcome *rpc.Outcome
 		out, outcome = h.single(w, r, who, &requests[0], out)
+		if outcome == nil || outcome.Status.Code() != codes.OK {
+			httpStatus = requests[0].errorStatus()
+		}
 		if outcome != nil {
 			httpmeta.Put(w.Header(), "", outcome.Header)
 			httpmeta.Put(w.Header(), httpmeta.TrailerPrefix, outcome.Trailer)
 		}
 	case len(requests) == 0:
-		out = appendFailure(out, nil, code.InvalidRequest, emptyBatch)
+		out = s.nobody.appendFailure(out, code.InvalidRequest, emptyBatch)
 	default:
 		out = h.batch(r.Context(), who, requests, out)
 	}
@@ -306,7 +320,16 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x 
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	writeJSON(w, http.StatusOK, out)
+	writeJSON(w, httpStatus, out)
+}
+
+// errorStatus is the status of HTTP with an error of JSON-RPC: HTTP did what it
+// should. Servers of JSON-RPC 1.0 say 400, and their clients look at that.
+func (r *request) errorStatus() int {
+	if r.v1 {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }
 
 // single answers for a handler that ends its goroutine, and then the
@@ -316,7 +339,7 @@ func (h *handler) single(w http.ResponseWriter, r *http.Request, who *caller, re
 	defer func() {
 		if !returned {
 			w.Header()["Connection"] = []string{"close"}
-			writeJSON(w, http.StatusOK, appendStatusReply(nil, req.id, rpc.DidNotReturn))
+			writeJSON(w, req.errorStatus(), req.appendStatus(nil, rpc.DidNotReturn))
 			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
 		}
 	}()
@@ -343,8 +366,8 @@ func (h *handler) batch(ctx context.Context, who *caller, requests []request, ds
 
 // httpError answers a request that is not fit to be read as JSON-RPC; the body
 // is an error of JSON-RPC all the same.
-func httpError(w http.ResponseWriter, status, number int, message string) {
-	writeJSON(w, status, appendFailure(nil, nil, number, message))
+func (h *handler) httpError(w http.ResponseWriter, status, number int, message string) {
+	writeJSON(w, status, h.service.nobody.appendFailure(nil, number, message))
 }
 
 // contentTypeJSON is shared by all responses.

@@ -65,32 +65,50 @@ func parseMeta(raw []byte) (metadata.MD, error) {
 	if s.peek() != '{' {
 		return nil, fmt.Errorf("must be an object, not %s", excerpt(raw))
 	}
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
 	md := metadata.MD{}
-	err := s.object(func(quoted []byte) error {
+	for first := true; ; first = false {
+		quoted, ok, err := s.member(first)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return md, rpc.ValidateMetadata(md)
+		}
 		name, err := unquote(quoted)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		key := strings.ToLower(string(name))
 		if _, seen := md[key]; seen {
-			return fmt.Errorf("key %q appears twice", key)
+			return nil, fmt.Errorf("key %q appears twice", key)
 		}
-		if s.peek() != '[' {
-			return fmt.Errorf("key %q: want an array of strings", key)
+		if md[key], err = metaValues(&s, key); err != nil {
+			return nil, err
 		}
-		vs := []string{}
-		err = s.array(func() error {
-			v, err := metaValue(&s, key)
-			vs = append(vs, v)
-			return err
-		})
-		md[key] = vs
-		return err
-	})
-	if err != nil {
+	}
+}
+
+func metaValues(s *scanner, key string) ([]string, error) {
+	if s.peek() != '[' {
+		return nil, fmt.Errorf("key %q: want an array of strings", key)
+	}
+	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	return md, rpc.ValidateMetadata(md)
+	vs := []string{}
+	for {
+		if ok, err := s.element(len(vs) == 0); err != nil || !ok {
+			return vs, err
+		}
+		v, err := metaValue(s, key)
+		if err != nil {
+			return nil, err
+		}
+		vs = append(vs, v)
+	}
 }
 
 func metaValue(s *scanner, key string) (string, error) {
@@ -139,10 +157,17 @@ func parseReplyMeta(raw []byte) (header, trailer metadata.MD, err error) {
 	if s.peek() != '{' {
 		return nil, nil, fmt.Errorf("must be an object, not %s", excerpt(raw))
 	}
-	err = s.object(func(quoted []byte) error {
+	if err := s.enter(); err != nil {
+		return nil, nil, err
+	}
+	for first := true; ; first = false {
+		quoted, ok, err := s.member(first)
+		if err != nil || !ok {
+			return header, trailer, err
+		}
 		v, err := s.value()
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		switch string(quoted) {
 		case `"header"`:
@@ -150,9 +175,10 @@ func parseReplyMeta(raw []byte) (header, trailer metadata.MD, err error) {
 		case `"trailer"`:
 			trailer, err = parseMeta(v)
 		}
-		return err
-	})
-	return header, trailer, err
+		if err != nil {
+			return nil, nil, err
+		}
+	}
 }
 
 // timeoutMS is a timeout in milliseconds, rounded up so that the server does

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
@@ -18,16 +19,32 @@ import (
 
 // A service answers requests, whatever they came by.
 type service struct {
-	cfg   *rpc.ServerConfig
-	names *names
+	cfg     *rpc.ServerConfig
+	names   *names
+	grammar grammar
+	codec   json.Codec
+	// nobody stands for a request that could not be read.
+	nobody request
 }
 
 func newService(cfg *rpc.ServerConfig) (*service, error) {
+	v1, err := isVersion1(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	codec, err := codecOf(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
 	n, err := newNames(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &service{cfg: cfg, names: n}, nil
+	return &service{
+		cfg: cfg, names: n, codec: codec,
+		grammar: grammar{maxBatch: cfg.Limits.MaxBatch, v1: v1},
+		nobody:  request{v1: v1, invalid: "it could not be read"},
+	}, nil
 }
 
 // A caller is what a transport knows about the sender of a request.
@@ -49,17 +66,11 @@ type call struct {
 	start int    // where it begins in out
 }
 
-// How replies begin.
-const (
-	replyHead = `{"jsonrpc":"2.0","result":`
-	errorHead = `{"jsonrpc":"2.0","error":`
-)
-
 // answer runs a request and appends its reply to dst, nothing for a
 // notification. The outcome is nil if no handler was asked.
 func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byte) ([]byte, *rpc.Outcome) {
 	if r.invalid != "" {
-		return appendFailure(dst, r.id, code.InvalidRequest, r.invalid), nil
+		return r.appendFailure(dst, code.InvalidRequest, r.invalid), nil
 	}
 	c := &call{service: s, req: r, out: dst, start: len(dst)}
 	in := &rpc.Incoming{Metadata: who.metadata, Timeout: who.timeout, Peer: who.peer, Size: len(r.params), Decode: c.decode, Encode: c.encode}
@@ -67,7 +78,7 @@ func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byt
 		if r.notification() {
 			return dst, nil
 		}
-		return appendFailure(dst, r.id, code.InvalidRequest, why), nil
+		return r.appendFailure(dst, code.InvalidRequest, why), nil
 	}
 	var err error
 	if c.form, err = s.names.lookup(r.method); err != nil {
@@ -122,9 +133,9 @@ const keep = 64 << 10
 
 func (c *call) decode(v any) error {
 	scratch := scratches.Get().(*[]byte)
-	msg, err := c.form.form.message(c.req.params, scratch)
+	msg, err := c.form.form.message(c.req.params, c.req.v1, scratch)
 	if err == nil {
-		err = codec.Decode(msg, v)
+		err = c.service.codec.Decode(msg, v)
 	}
 	if cap(*scratch) <= keep {
 		scratches.Put(scratch)
@@ -136,10 +147,10 @@ func (c *call) encode(v any) (int, error) {
 	if c.req.notification() {
 		return 0, nil
 	}
-	c.out = append(c.out, replyHead...)
+	c.out = c.req.appendResultHead(c.out)
 	result := len(c.out)
 	var err error
-	if c.out, err = codec.Append(c.out, v); err != nil {
+	if c.out, err = c.service.codec.Append(c.out, v); err != nil {
 		return 0, err
 	}
 	if c.form.short {
@@ -151,7 +162,7 @@ func (c *call) encode(v any) (int, error) {
 // finish completes a reply with a result.
 func (c *call) finish() {
 	if !c.req.notification() {
-		c.out = appendID(c.out, c.req.id)
+		c.out = c.req.appendResultEnd(c.out)
 	}
 }
 
@@ -160,10 +171,10 @@ func (c *call) fail(s *status.Status) []byte {
 	if c.out = c.out[:c.start]; c.req.notification() {
 		return c.out
 	}
-	c.out = appendStatusReply(c.out, c.req.id, s)
+	c.out = c.req.appendStatus(c.out, s)
 	if n, most := len(c.out)-c.start, c.service.maxText(); n > most {
 		tooLarge := status.Newf(codes.ResourceExhausted, "error %s of %d bytes is larger than the limit of %d", code.Name(s.Code()), n, most)
-		c.out = appendStatusReply(c.out[:c.start], c.req.id, tooLarge)
+		c.out = c.req.appendStatus(c.out[:c.start], tooLarge)
 	}
 	return c.out
 }
@@ -171,33 +182,3 @@ func (c *call) fail(s *status.Status) []byte {
 // maxText is the limit of one HTTP body or frame: a message, its metadata in
 // base64, and an envelope.
 func (s *service) maxText() int { return stream.MaxFrame(s.cfg.Limits.MaxMessage, s.cfg.Limits) }
-
-func appendStatusReply(dst, id []byte, s *status.Status) []byte {
-	dst = append(dst, errorHead...)
-	dst = appendStatus(dst, s)
-	return appendID(dst, id)
-}
-
-// appendFailure appends an error reply of the protocol itself.
-func appendFailure(dst, id []byte, number int, message string) []byte {
-	dst = append(dst, errorHead...)
-	dst = appendError(dst, number, message)
-	return appendID(dst, id)
-}
-
-func appendID(dst, id []byte) []byte {
-	if id == nil {
-		id = null
-	}
-	dst = append(dst, `,"id":`...)
-	dst = append(dst, id...)
-	return append(dst, '}')
-}
-
-// appendTextError answers a text that could not be read as a whole.
-func appendTextError(dst []byte, err error) []byte {
-	if _, ok := err.(*batchError); ok { //nolint:errorlint // parse returns it as it is
-		return appendFailure(dst, nil, code.InvalidRequest, err.Error())
-	}
-	return appendFailure(dst, nil, code.ParseError, "the text is not JSON: "+err.Error())
-}

@@ -16,26 +16,33 @@ import (
 )
 
 type streamConn struct {
-	encoder
-	engine *stream.Client
-	cancel bool // tell the server about calls that nobody waits for
+	*encoder
+	framing framing
+	engine  *stream.Client
+	cancel  bool // tell the server about calls that nobody waits for
 }
 
 // NewConn makes a client of JSON-RPC over byte streams.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	if _, err := checkOption(cfg.Options, "framing", framingLine); err != nil {
+	e, err := newEncoder(cfg)
+	if err != nil {
 		return nil, err
 	}
-	cancel, err := checkOption(cfg.Options, "cancel", "on", "off")
+	framing, err := framingOf(cfg.Options, framingLine)
+	if err != nil {
+		return nil, err
+	}
+	cancel, err := sendsCancel(cfg.Options, e.v1)
 	if err != nil {
 		return nil, err
 	}
 	return &streamConn{
-		encoder: encoder{cfg: cfg},
-		cancel:  cancel == "on",
+		encoder: e,
+		framing: framing,
+		cancel:  cancel,
 		engine: stream.NewClient(stream.ClientConfig{
 			Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, alpnStream) },
-			Open:     func() stream.ClientSession { return new(clientSession) },
+			Open:     func() stream.ClientSession { return newClientSession(framing, e.v1) },
 			MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
 		}),
 	}, nil
@@ -70,19 +77,21 @@ type clientCall struct {
 }
 
 func (x *clientCall) Append(dst []byte, id uint32) ([]byte, error) {
+	start := len(dst)
 	dst, err := x.appendMembers(dst)
 	if err != nil {
 		return nil, err
 	}
-	return append(appendNumericID(dst, id), '\n'), nil
+	return x.conn.framing.wrap(appendNumericID(dst, id), start), nil
 }
 
 func (x *clientCall) appendNotification(dst []byte) ([]byte, error) {
+	start := len(dst)
 	dst, err := x.appendMembers(dst)
 	if err != nil {
 		return nil, err
 	}
-	return append(dst, '}', '\n'), nil
+	return x.conn.framing.wrap(x.conn.appendNoID(dst), start), nil
 }
 
 // appendMembers appends all of a request but its id and end.
@@ -106,9 +115,10 @@ func (x *clientCall) AppendCancel(dst []byte, id uint32) []byte {
 	if !x.conn.cancel {
 		return dst
 	}
+	start := len(dst)
 	dst = append(dst, `{"jsonrpc":"2.0","method":"`+cancelMethod+`","params":{"id":`...)
 	dst = strconv.AppendUint(dst, uint64(id), 10)
-	return append(dst, '}', '}', '\n')
+	return x.conn.framing.wrap(append(dst, "}}"...), start)
 }
 
 func (x *clientCall) Read(frame []byte) error {
@@ -122,12 +132,31 @@ func (x *clientCall) Read(frame []byte) error {
 func (x *clientCall) MaxFrame() int { return x.conn.maxReply(x.call) }
 
 // A clientSession is one connection. It has no state but the framer's.
-type clientSession struct{ lineFramer }
+type clientSession struct {
+	deframer
+	v1 bool
+}
+
+func newClientSession(f framing, v1 bool) *clientSession {
+	s := &clientSession{deframer: newDeframer(f, 0), v1: v1}
+	s.line.quick = validObject
+	return s
+}
+
+// validObject is lineFramer.quick for peers whose messages are parsed later.
+func validObject(buf []byte) int {
+	s := scanner{data: buf}
+	if _, err := s.value(); err != nil {
+		return 0
+	}
+	return s.pos
+}
 
 // Route finds the id of a reply. Requests and notifications of the server, and
 // replies to nobody, are ignored. An error with a null id says that the server
 // could not tell which request it is about; as no call can be left waiting for
-// a reply that never comes, it ends the connection and all that is pending.
+// a reply that never comes, it ends the connection and all that is pending. Servers of version 1.0, such as Go's
+// net/rpc/jsonrpc, answer notifications so; there it is ignored.
 func (s *clientSession) Route(frame []byte) (uint32, stream.Kind, error) {
 	if id, ok := idAtEnd(frame); ok {
 		return id, stream.Reply, nil
@@ -142,7 +171,7 @@ func (s *clientSession) Route(frame []byte) (uint32, stream.Kind, error) {
 	if id, ok := parseID(r.id); ok {
 		return id, stream.Reply, nil
 	}
-	if r.err != nil && (r.id == nil || string(r.id) == "null") {
+	if r.err != nil && (r.id == nil || string(r.id) == "null") && !s.v1 {
 		return 0, stream.Ignore, statusOf(r.err).Err()
 	}
 	return 0, stream.Ignore, nil
@@ -152,7 +181,7 @@ func (s *clientSession) Route(frame []byte) (uint32, stream.Kind, error) {
 // end the connection.
 func (s *clientSession) routeUnknown(frame []byte, err error) (uint32, stream.Kind, error) {
 	var t text
-	if t.parse(frame, 1) == nil && t.requests[0].invalid == "" {
+	if t.parse(frame, grammar{maxBatch: 1, v1: s.v1}) == nil && t.requests[0].invalid == "" {
 		return 0, stream.Ignore, nil
 	}
 	return 0, stream.Ignore, err
@@ -160,18 +189,27 @@ func (s *clientSession) routeUnknown(frame []byte, err error) (uint32, stream.Ki
 
 // RouteTooLong finds the id if the server writes it before the result.
 func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) {
-	sc := scanner{data: head}
-	if sc.peek() != '{' {
+	start := bytes.IndexByte(head, '{') // behind a header, if there is one
+	if start < 0 {
 		return 0, false
 	}
-	_ = sc.object(func(quoted []byte) error { // what follows the id may be cut off
+	sc := scanner{data: head[start:]}
+	if sc.enter() != nil {
+		return 0, false
+	}
+	for first := true; ; first = false {
+		quoted, more, err := sc.member(first)
+		if err != nil || !more {
+			return id, ok
+		}
 		v, err := sc.value()
-		if err == nil && string(quoted) == `"id"` {
+		if err != nil { // cut off
+			return id, ok
+		}
+		if string(quoted) == `"id"` {
 			id, ok = parseID(v)
 		}
-		return err
-	})
-	return id, ok
+	}
 }
 
 // idAtEnd is the quick way for servers that begin a reply as ours do and write

@@ -17,15 +17,13 @@ import (
 // cancelMethod is the notification that ends a request in flight.
 const cancelMethod = "$/cancelRequest"
 
-// framingLine is the one framing of streams: a message a line.
-const framingLine = "line"
-
 // alpnStream is what TLS negotiates on streams.
 const alpnStream = "jsonrpc"
 
 // NewServer makes a server of JSON-RPC over byte streams.
 func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
-	if _, err := checkOption(cfg.Options, "framing", framingLine); err != nil {
+	framing, err := framingOf(cfg.Options, framingDetect)
+	if err != nil {
 		return nil, err
 	}
 	s, err := newService(cfg)
@@ -39,7 +37,12 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	}
 	return &streamServer{stream.NewServer(stream.ServerConfig{
 		Open: func(c *stream.ServerConn) stream.ServerSession {
-			return &serverSession{service: s, conn: c, who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight)}
+			session := &serverSession{
+				deframer: newDeframer(framing, s.maxText()), service: s, conn: c,
+				who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight),
+			}
+			session.line.quick = session.readAhead
+			return session
 		},
 		MaxFrame:    s.maxText(),
 		MaxInFlight: cfg.Limits.MaxInFlight,
@@ -55,12 +58,43 @@ func (s *streamServer) Shutdown(ctx context.Context) error { return s.engine.Shu
 
 // A serverSession is one connection.
 type serverSession struct {
-	lineFramer
+	deframer
 	service *service
 	conn    *stream.ServerConn
 	who     caller
 	ids     flights
 	slots   chan struct{} // taken by the elements of batches
+	ahead   readAhead
+}
+
+// A readAhead is a request that the framer has read whole, so that its bytes
+// are looked at once.
+type readAhead struct {
+	frame   []byte
+	request request
+}
+
+// readAhead is lineFramer.quick.
+func (s *serverSession) readAhead(buf []byte) int {
+	sc := scanner{data: buf}
+	s.ahead.request = request{}
+	if s.ahead.request.parse(&sc, s.service.grammar.v1) != nil {
+		return 0
+	}
+	s.ahead.frame = buf[:sc.pos]
+	return sc.pos
+}
+
+// parse reads a frame into t, or takes what readAhead has read of it.
+func (s *serverSession) parse(t *text, frame []byte) error {
+	ahead := s.ahead.frame
+	s.ahead.frame = nil // it keeps the engine's buffer
+	if len(ahead) > 0 && len(ahead) == len(frame) && &ahead[0] == &frame[0] {
+		t.batch = false
+		t.requests = append(t.requests[:0], s.ahead.request)
+		return nil
+	}
+	return t.parse(frame, s.service.grammar)
 }
 
 // Receive reads a frame here, before those behind it, so that a cancellation
@@ -68,7 +102,7 @@ type serverSession struct {
 func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
 	t := tasks.Get().(*task)
 	t.session, t.frame = s, frame
-	t.err = t.text.parse(frame, s.service.cfg.Limits.MaxBatch)
+	t.err = s.parse(&t.text, frame)
 	if t.err != nil {
 		return t, nil //nolint:nilerr // the task answers it
 	}
@@ -106,9 +140,10 @@ func (s *serverSession) control(r *request) bool {
 // LastWords tells a peer why it is cut off, if it speaks JSON-RPC at all.
 func (s *serverSession) LastWords(_ []byte, err error, dst []byte) []byte {
 	if long, ok := err.(*stream.TooLargeError); ok { //nolint:errorlint // as the engine's contract says
-		dst = appendFailure(dst, nil, code.JSONRPC(codes.ResourceExhausted),
+		start := len(dst)
+		dst = s.service.nobody.appendFailure(dst, code.JSONRPC(codes.ResourceExhausted),
 			fmt.Sprintf("the request is longer than the limit of %d bytes", long.Limit))
-		dst = append(dst, '\n')
+		dst = s.framing.wrap(dst, start)
 	}
 	return dst
 }
@@ -148,21 +183,21 @@ func (t *task) Refuse(frame, dst []byte) []byte {
 		if r.notification() {
 			return dst
 		}
-		return appendStatusReply(dst, r.id, status.New(codes.Unavailable, "the server is shutting down"))
+		return r.appendStatus(dst, status.New(codes.Unavailable, "the server is shutting down"))
 	})
 }
 
 // Abort answers for a handler that did not return. Those of a batch have
 // goroutines and answers of their own.
 func (t *task) Abort(_, dst []byte) []byte {
-	if t.err != nil || t.text.batch || len(t.text.requests) != 1 {
-		return append(appendFailure(dst, nil, code.InternalError, rpc.DidNotReturn.Message()), '\n')
+	r := &t.session.service.nobody
+	if t.err == nil && !t.text.batch && len(t.text.requests) == 1 {
+		r = &t.text.requests[0]
 	}
-	r := &t.text.requests[0]
 	if r.notification() {
 		return dst
 	}
-	return append(appendStatusReply(dst, r.id, rpc.DidNotReturn), '\n')
+	return t.session.framing.wrap(r.appendStatus(dst, rpc.DidNotReturn), len(dst))
 }
 
 func (t *task) reply(frame, dst []byte, run func(i int, dst []byte) []byte) []byte {
@@ -177,16 +212,16 @@ func (t *task) reply(frame, dst []byte, run func(i int, dst []byte) []byte) []by
 	start := len(dst)
 	switch {
 	case t.err != nil:
-		dst = appendTextError(dst, t.err)
+		dst = t.session.service.appendTextError(dst, t.err)
 	case !t.text.batch:
 		dst = one(0, dst)
 	case len(requests) == 0:
-		dst = appendFailure(dst, nil, code.InvalidRequest, emptyBatch)
+		dst = t.session.service.nobody.appendFailure(dst, code.InvalidRequest, emptyBatch)
 	default:
 		dst = t.session.service.batch(requests, t.session.slots, dst, one)
 	}
 	if len(dst) > start {
-		dst = append(dst, '\n')
+		dst = t.session.framing.wrap(dst, start)
 	}
 	t.free() // not if run did not return: Abort needs it
 	return dst

@@ -21,6 +21,11 @@ type lineFramer struct {
 	lastLine int // where the last complete line within the value ends, 0 if none
 	// isObject says of each open level whether it is an object.
 	isObject [(maxDepth + 64) / 64]uint64
+	// quick, if it is set, is tried on an object of which a part has arrived,
+	// once and before all else: it returns the length of the object if all of
+	// it is there and it is valid, else 0. What it takes must be what the
+	// state machine would take.
+	quick func(buf []byte) int
 }
 
 type frameState uint8
@@ -42,11 +47,12 @@ const (
 )
 
 // A frameError says that the stream carries no JSON-RPC.
-type frameError struct{ c byte }
-
-func (e *frameError) Error() string {
-	return fmt.Sprintf("a message must begin with '{' or '[', not %q", e.c)
+type frameError struct {
+	c    byte
+	want string
 }
+
+func (e *frameError) Error() string { return fmt.Sprintf("%s, not %q", e.want, e.c) }
 
 // Next is [stream.Framer]'s. The error is a *frameError.
 func (f *lineFramer) Next(buf []byte) (from, to int, err error) {
@@ -58,10 +64,15 @@ func (f *lineFramer) Next(buf []byte) (from, to int, err error) {
 			switch {
 			case isSpace(c):
 				f.start = f.pos
+			case c == '{' && f.quick != nil:
+				if n := f.quick(buf[f.start:]); n > 0 {
+					return f.end(f.start + n)
+				}
+				f.open(c)
 			case c == '{' || c == '[':
 				f.open(c)
 			default:
-				return 0, 0, &frameError{c}
+				return 0, 0, &frameError{c, "a message must begin with '{' or '['"}
 			}
 			continue
 		case inString, inName:
@@ -124,7 +135,7 @@ func (f *lineFramer) Next(buf []byte) (from, to int, err error) {
 // end makes the framer ready for the next frame.
 func (f *lineFramer) end(to int) (int, int, error) {
 	from := f.start
-	*f = lineFramer{}
+	*f = lineFramer{quick: f.quick}
 	return from, to, nil
 }
 
