@@ -64,6 +64,8 @@ func (e *encoder) any(v any) error {
 		}
 		e.keys = e.keys[:base]
 		e.depth--
+	case Extension:
+		e.b = AppendExt(e.b, v.Type, v.Data)
 	case schema.Number:
 		return errorf("MessagePack cannot hold the integer %s: it is beyond 64 bits", short(string(v)))
 	case schema.Document:
@@ -134,7 +136,10 @@ func (d *decoder) any() (any, error) {
 	case Map:
 		return d.anyMap()
 	default:
-		return d.Time()
+		if h.ext == timestampExt {
+			return d.Time()
+		}
+		return Extension{h.ext, append([]byte{}, d.payload(h)...)}, nil
 	}
 }
 

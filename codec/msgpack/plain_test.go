@@ -270,7 +270,7 @@ func TestPlainErrors(t *testing.T) {
 		{"\x81\xa3dur\xa60.5.5s", `is not a duration`},
 		{"\x81\xa3dur\xae9223372037.00s", "out of range for time.Duration"},
 		{"\x81\xa4addr\xa1x", "byte 6: addr: "},
-		{"\x81\xa3any\xd4\x05\x00", "byte 5: any: an extension of the unknown type 5"},
+		{"\x81\xa4time\xd4\x05\x00", "byte 6: time: an extension of the unknown type 5"},
 		{"\x81\xa3any\x82\xa1a\x01\xa1a\x02", `byte 9: any: the key "a" occurs twice`},
 		{"\x81\xa3any\x81\x01\x02", "byte 6: any: an integer as a key"},
 		{"\x81\xa6status\x81\xa4code\xa1x", "byte 14: status.code: a string where an integer is needed"},

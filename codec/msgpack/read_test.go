@@ -130,7 +130,7 @@ func TestReaderMismatch(t *testing.T) {
 		Bin:   func(r *Reader) error { _, err := r.Binary(); return err },
 		Array: func(r *Reader) error { _, err := r.ArrayHeader(); return err },
 		Map:   func(r *Reader) error { _, err := r.MapHeader(); return err },
-		Ext:   func(r *Reader) error { _, err := r.Time(); return err },
+		Ext:   func(r *Reader) error { _, _, err := r.Ext(); return err },
 	}
 	values := map[Type]string{
 		Nil: "\xc0", Bool: "\xc2", Int: "\x05", Float: "\xca\x00\x00\x00\x00", Str: "\xa1a", Bin: "\xc4\x01a",

@@ -13,9 +13,10 @@ const scanDepth = schema.MaxDepth + 4
 // A ScanState is how far [Scan] has come in a value that is still arriving.
 // The zero value is at the beginning of a value.
 type ScanState struct {
-	pos   int      // where the next head is; beyond the buffer while a str, bin or ext is arriving
+	pos   int      // where the next head is; beyond the buffer while a value is arriving
 	owed  uint64   // values that are still to come, each of one byte or more
-	open  []uint64 // for each container that is open, the values that it still needs
+	left  uint64   // those of them that the innermost open container needs
+	open  []uint64 // what the containers around it will still need then
 	begun bool
 }
 
@@ -43,17 +44,19 @@ func (e *TooLargeError) Error() string {
 // an envelope ([*Error]). What follows after an error is not a value.
 func Scan(buf []byte, from *ScanState, limit int) (n int, err error) {
 	if !from.begun {
-		from.begun, from.owed = true, 1
+		from.begun, from.owed, from.left = true, 1, 1
 	}
-	for {
+	for from.owed > 0 {
 		if from.pos > limit || from.owed > uint64(limit-from.pos) {
 			return 0, &TooLargeError{Max: limit}
 		}
-		if from.owed == 0 {
-			break
-		}
 		if from.pos >= len(buf) {
 			return 0, nil
+		}
+		if size := sizes[buf[from.pos]]; size > 0 { // a number or a short string, as most are
+			from.pos += int(size)
+			from.took()
+			continue
 		}
 		h := parseHead(buf[from.pos:])
 		if h.typ == Invalid {
@@ -66,26 +69,25 @@ func Scan(buf []byte, from *ScanState, limit int) (n int, err error) {
 			return 0, nil // heads are short: reading one again costs nothing
 		}
 		from.pos += h.size
-		from.took()
 		switch h.typ {
-		case Str, Bin, Ext:
+		case Array:
+			err = from.enter(h.length)
+		case Map:
+			err = from.enter(2 * h.length)
+		default: // Str, Bin, Ext
 			// The claim is below 4 GiB and checked against limit before use.
 			if from.pos > limit || h.length > uint64(limit-from.pos) {
 				return 0, &TooLargeError{Max: limit}
 			}
 			from.pos += int(h.length)
-		case Array, Map:
-			values := h.length
-			if h.typ == Map {
-				values *= 2
-			}
-			if len(from.open) >= scanDepth {
-				return 0, &Error{Offset: from.pos - h.size, Reason: fmt.Sprintf("nested deeper than %d levels", scanDepth)}
-			}
-			from.owed += values
-			from.open = append(from.open, values)
+			from.took()
 		}
-		from.closed()
+		if err != nil {
+			return 0, err
+		}
+	}
+	if from.pos > limit {
+		return 0, &TooLargeError{Max: limit}
 	}
 	if from.pos > len(buf) {
 		return 0, nil
@@ -95,17 +97,27 @@ func Scan(buf []byte, from *ScanState, limit int) (n int, err error) {
 	return n, nil
 }
 
-// took counts one value as begun.
+// took counts one value as begun, and leaves the containers that it completes.
 func (s *ScanState) took() {
 	s.owed--
-	if last := len(s.open) - 1; last >= 0 {
-		s.open[last]--
+	s.left--
+	for s.left == 0 && len(s.open) > 0 {
+		last := len(s.open) - 1
+		s.left, s.open = s.open[last], s.open[:last]
 	}
 }
 
-// closed leaves the containers that the value just read has completed.
-func (s *ScanState) closed() {
-	for len(s.open) > 0 && s.open[len(s.open)-1] == 0 {
-		s.open = s.open[:len(s.open)-1]
+// enter counts a container of so many values, whose head ends at pos, as begun.
+func (s *ScanState) enter(values uint64) error {
+	if len(s.open) >= scanDepth {
+		return &Error{Offset: s.pos, Reason: fmt.Sprintf("nested deeper than %d levels", scanDepth)}
 	}
+	if values == 0 {
+		s.took()
+		return nil
+	}
+	s.owed += values - 1
+	s.open = append(s.open, s.left-1)
+	s.left = values
+	return nil
 }
