@@ -15,7 +15,7 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// Outgoing is one unary call as a wire must send it, and takes what came back.
+// Outgoing is one call as a wire must send it, and takes what came back.
 type Outgoing struct {
 	// Path is "/arith.Arith/Sum"; Method its description, nil if unknown.
 	Path   string
@@ -26,7 +26,7 @@ type Outgoing struct {
 	WantMeta bool
 	// WantPeer is set if the caller or a stats.Handler looks at the peer.
 	WantPeer bool
-	// OneWay is set for calls without a reply.
+	// OneWay is set for calls without a reply. A stream is never one.
 	OneWay bool
 	// WaitForReady is set if the call shall wait for a server instead of
 	// failing when none can be reached; see [Outgoing.Reach].
@@ -36,9 +36,10 @@ type Outgoing struct {
 	Header, Trailer metadata.MD
 	Peer            *peer.Peer
 
-	args, reply      any
-	maxSend, maxRecv int
-	stats            *clientStats
+	args, reply                  any // of a unary call
+	maxSend, maxRecv             int
+	clientStreams, serverStreams bool
+	stats                        *clientStats
 }
 
 // Invoke runs one unary call as every wire owes it. roundTrip encodes args,
@@ -61,27 +62,40 @@ func (c *ClientConfig) Invoke(ctx context.Context, path string, args, reply any,
 	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return status.FromContextError(err).Err()
-	}
-	md, _ := metadata.FromOutgoingContext(ctx)
-	if err := c.authorize(ctx, call, o.creds, md); err != nil {
+	ctx, err = c.prepare(ctx, call, o.creds)
+	switch {
+	case err == nil:
+		err = callError(ctx, roundTrip(ctx, call))
+	case call.stats == nil:
 		return err
 	}
-	if err := c.checkMetadata(call.Metadata); err != nil {
-		return err
+	if call.Header != nil || err == nil {
+		call.stats.receivedHeader(call)
 	}
-	if call.stats = c.beginStats(ctx, call); call.stats != nil {
-		ctx = call.stats.ctx
-		call.WantPeer = true
-		err = c.checkMetadata(call.Metadata) // a handler may have added some
-	}
-	if err == nil {
-		err = clientError(ctx, roundTrip(ctx, call))
-	}
+	call.stats.receivedTrailer(call)
 	call.stats.end(call, err)
 	o.deliver(call)
 	return err
+}
+
+// prepare sets the metadata of a call, begins its stats and returns its
+// context.
+func (c *ClientConfig) prepare(ctx context.Context, call *Outgoing, creds credentials.PerRPCCredentials) (context.Context, error) {
+	if err := ctx.Err(); err != nil {
+		return ctx, status.FromContextError(err).Err()
+	}
+	md, _ := metadata.FromOutgoingContext(ctx)
+	if err := c.authorize(ctx, call, creds, md); err != nil {
+		return ctx, err
+	}
+	if err := c.checkMetadata(call.Metadata); err != nil {
+		return ctx, err
+	}
+	if call.stats = c.beginStats(ctx, call); call.stats == nil {
+		return ctx, nil
+	}
+	call.WantPeer = true
+	return call.stats.ctx, c.checkMetadata(call.Metadata) // a handler may have added some
 }
 
 // checkMetadata refuses metadata that must not be sent. Some wires would close
@@ -90,10 +104,7 @@ func (c *ClientConfig) checkMetadata(md metadata.MD) error {
 	if err := ValidateMetadata(md); err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	if n := SizeOf(md); n > c.Limits.MaxMetadata {
-		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.Limits.MaxMetadata)
-	}
-	return nil
+	return checkSize(md, c.Limits)
 }
 
 // authorize sets the call's metadata: the context's and that of per-call
@@ -137,6 +148,7 @@ func (call *Outgoing) Sent(n int) error {
 	if n > call.maxSend {
 		return tooLarge("trying to send", n, call.maxSend)
 	}
+	call.stats.sentHeader(call)
 	call.stats.sent(call.args, n)
 	return nil
 }
@@ -175,7 +187,9 @@ func (call *Outgoing) Reach(ctx context.Context, try func() error) error {
 	}
 }
 
-func clientError(ctx context.Context, err error) error {
+// callError is the status of a failure: its own, or that of ctx if it has
+// ended, else Unavailable.
+func callError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -279,7 +279,7 @@ func TestClientError(t *testing.T) {
 		"unreachable":                   {live, errUnreachable, codes.Unavailable, "cannot reach test://x: refused"},
 		"unreachable, context ended":    {canceled, errUnreachable, codes.Canceled, ""},
 	} {
-		t.Run(name, func(t *testing.T) { wantStatus(t, clientError(tc.ctx, tc.err), tc.code, tc.text) })
+		t.Run(name, func(t *testing.T) { wantStatus(t, callError(tc.ctx, tc.err), tc.code, tc.text) })
 	}
 }
 

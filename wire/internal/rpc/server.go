@@ -70,7 +70,7 @@ func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
 	ctx = peer.NewContext(ctx, in.Peer)
 	stream := &transportStream{method: in.Method.Path()}
 	ctx = grpc.NewContextWithServerTransportStream(ctx, stream)
-	st := c.beginStats(ctx, in)
+	st := c.beginStats(ctx, in.Method, in.Metadata, in.Peer)
 	if st != nil {
 		ctx = st.ctx
 	}
@@ -78,6 +78,8 @@ func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
 	err := c.run(ctx, in, st)
 	header, trailer := stream.finish()
 	out := &Outcome{Status: StatusOf(err), Header: header, Trailer: trailer}
+	st.sentHeader(header)
+	st.sentTrailer(trailer)
 	st.end(out, err)
 	return out
 }
@@ -88,20 +90,19 @@ func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) (
 			err = Panicked(ctx, c.Logger, in.Method.FullName(), p)
 		}
 	}()
-	if n := SizeOf(in.Metadata); n > c.Limits.MaxMetadata {
-		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, c.Limits.MaxMetadata)
+	if err := checkSize(in.Metadata, c.Limits); err != nil {
+		return err
 	}
 	if in.Size > c.Limits.MaxMessage {
 		return tooLarge("received", in.Size, c.Limits.MaxMessage)
 	}
 	reply, err := in.Method.Unary(ctx, func(v any) error {
 		if err := in.Decode(v); err != nil {
-			if _, is := status.FromError(err); is {
-				return err
-			}
-			return status.Errorf(codes.InvalidArgument, "request of %s: %v", in.Method.FullName(), err)
+			return badRequest(in.Method, err)
 		}
-		st.received(v)
+		if st != nil {
+			st.received(v, in.Size, st.begin)
+		}
 		return nil
 	})
 	if err != nil {
@@ -116,6 +117,15 @@ func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) (
 	}
 	st.sent(reply, n)
 	return nil
+}
+
+// badRequest is the status of a request that could not be decoded: its own, or
+// InvalidArgument.
+func badRequest(m *everywire.Method, err error) error {
+	if _, is := status.FromError(err); is {
+		return err
+	}
+	return status.Errorf(codes.InvalidArgument, "request of %s: %v", m.FullName(), err)
 }
 
 // Panicked is the status of a call during which something other than its
@@ -133,6 +143,13 @@ func Panicked(ctx context.Context, logger *slog.Logger, method string, p any) er
 // DidNotReturn is the status of a call whose handler ended its goroutine
 // (runtime.Goexit).
 var DidNotReturn = status.New(codes.Internal, "the handler ended without a reply")
+
+func checkSize(md metadata.MD, limits everywire.Limits) error {
+	if n := SizeOf(md); n > limits.MaxMetadata {
+		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, limits.MaxMetadata)
+	}
+	return nil
+}
 
 // tooLarge is worded as grpc-go words it.
 func tooLarge(verb string, n, limit int) error {

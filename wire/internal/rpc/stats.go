@@ -8,34 +8,39 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
+
+	"github.com/everywire/everywire"
 )
 
-// The events of stats.Handler, as grpc-go sends them for a unary call. A nil
-// *serverStats or *clientStats does nothing, which is the common case.
+// The events of stats.Handler, as grpc-go sends them. A nil *serverStats or
+// *clientStats does nothing, which is the common case.
 
 type serverStats struct {
 	ctx      context.Context //nolint:containedctx // lives as long as the call whose context it is
 	handlers []stats.Handler
 	begin    time.Time
-	size     int
 }
 
-func (c *ServerConfig) beginStats(ctx context.Context, in *Incoming) *serverStats {
+func (c *ServerConfig) beginStats(ctx context.Context, m *everywire.Method, md metadata.MD, from *peer.Peer) *serverStats {
 	if len(c.Stats) == 0 {
 		return nil
 	}
-	s := &serverStats{handlers: c.Stats, begin: time.Now(), size: in.Size}
-	path := in.Method.Path()
+	s := &serverStats{handlers: c.Stats, begin: time.Now()}
+	path := m.Path()
 	for _, h := range s.handlers {
 		ctx = h.TagRPC(ctx, &stats.RPCTagInfo{FullMethodName: path})
 	}
 	s.ctx = ctx
-	header := &stats.InHeader{FullMethod: path, Header: in.Metadata}
-	if in.Peer != nil {
-		header.RemoteAddr, header.LocalAddr = in.Peer.Addr, in.Peer.LocalAddr
+	header := &stats.InHeader{FullMethod: path, Header: md}
+	if from != nil {
+		header.RemoteAddr, header.LocalAddr = from.Addr, from.LocalAddr
 	}
 	s.handle(header)
-	s.handle(&stats.Begin{BeginTime: s.begin})
+	s.handle(&stats.Begin{
+		BeginTime:      s.begin,
+		IsClientStream: m.Kind == everywire.ClientStream || m.Kind == everywire.BidiStream,
+		IsServerStream: m.Kind == everywire.ServerStream || m.Kind == everywire.BidiStream,
+	})
 	return s
 }
 
@@ -45,9 +50,15 @@ func (s *serverStats) handle(ev stats.RPCStats) {
 	}
 }
 
-func (s *serverStats) received(v any) {
+func (s *serverStats) received(v any, n int, at time.Time) {
 	if s != nil {
-		s.handle(&stats.InPayload{Payload: v, Length: s.size, CompressedLength: s.size, WireLength: s.size, RecvTime: s.begin})
+		s.handle(&stats.InPayload{Payload: v, Length: n, CompressedLength: n, WireLength: n, RecvTime: at})
+	}
+}
+
+func (s *serverStats) sentHeader(md metadata.MD) {
+	if s != nil {
+		s.handle(&stats.OutHeader{Header: md})
 	}
 }
 
@@ -57,12 +68,16 @@ func (s *serverStats) sent(v any, n int) {
 	}
 }
 
+func (s *serverStats) sentTrailer(md metadata.MD) {
+	if s != nil {
+		s.handle(&stats.OutTrailer{Trailer: md})
+	}
+}
+
 func (s *serverStats) end(out *Outcome, err error) {
 	if s == nil {
 		return
 	}
-	s.handle(&stats.OutHeader{Header: out.Header})
-	s.handle(&stats.OutTrailer{Trailer: out.Trailer})
 	if err != nil {
 		err = out.Status.Err()
 	}
@@ -73,7 +88,6 @@ type clientStats struct {
 	ctx      context.Context //nolint:containedctx // lives as long as the call whose context it is
 	handlers []stats.Handler
 	begin    time.Time
-	header   *stats.OutHeader
 }
 
 func (c *ClientConfig) beginStats(ctx context.Context, call *Outgoing) *clientStats {
@@ -93,8 +107,10 @@ func (c *ClientConfig) beginStats(ctx context.Context, call *Outgoing) *clientSt
 		}
 	}
 	s.ctx = ctx
-	s.handle(&stats.Begin{Client: true, BeginTime: s.begin, FailFast: !call.WaitForReady})
-	s.header = &stats.OutHeader{Client: true, FullMethod: call.Path, Header: call.Metadata}
+	s.handle(&stats.Begin{
+		Client: true, BeginTime: s.begin, FailFast: !call.WaitForReady,
+		IsClientStream: call.clientStreams, IsServerStream: call.serverStreams,
+	})
 	return s
 }
 
@@ -104,12 +120,16 @@ func (s *clientStats) handle(ev stats.RPCStats) {
 	}
 }
 
-func (s *clientStats) sent(v any, n int) {
-	if s == nil {
-		return
+func (s *clientStats) sentHeader(call *Outgoing) {
+	if s != nil {
+		s.handle(&stats.OutHeader{Client: true, FullMethod: call.Path, Header: call.Metadata})
 	}
-	s.handle(s.header)
-	s.handle(&stats.OutPayload{Client: true, Payload: v, Length: n, CompressedLength: n, WireLength: n, SentTime: time.Now()})
+}
+
+func (s *clientStats) sent(v any, n int) {
+	if s != nil {
+		s.handle(&stats.OutPayload{Client: true, Payload: v, Length: n, CompressedLength: n, WireLength: n, SentTime: time.Now()})
+	}
 }
 
 func (s *clientStats) received(v any, n int) {
@@ -118,15 +138,22 @@ func (s *clientStats) received(v any, n int) {
 	}
 }
 
-func (s *clientStats) end(call *Outgoing, err error) {
-	if s == nil {
-		return
-	}
-	if call.Header != nil || err == nil {
+func (s *clientStats) receivedHeader(call *Outgoing) {
+	if s != nil {
 		s.handle(&stats.InHeader{Client: true, FullMethod: call.Path, Header: call.Header, RemoteAddr: addrOf(call.Peer)})
 	}
-	s.handle(&stats.InTrailer{Client: true, Trailer: call.Trailer})
-	s.handle(&stats.End{Client: true, BeginTime: s.begin, EndTime: time.Now(), Trailer: call.Trailer, Error: err})
+}
+
+func (s *clientStats) receivedTrailer(call *Outgoing) {
+	if s != nil {
+		s.handle(&stats.InTrailer{Client: true, Trailer: call.Trailer})
+	}
+}
+
+func (s *clientStats) end(call *Outgoing, err error) {
+	if s != nil {
+		s.handle(&stats.End{Client: true, BeginTime: s.begin, EndTime: time.Now(), Trailer: call.Trailer, Error: err})
+	}
 }
 
 func addrOf(p *peer.Peer) net.Addr {

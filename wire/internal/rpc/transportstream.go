@@ -10,11 +10,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// transportStream is the grpc.ServerTransportStream of a unary call on a wire
-// that sends headers, reply and trailers in one piece: it keeps what the
-// handler sets. SendHeader fixes the headers; they travel with the reply.
+// transportStream is the grpc.ServerTransportStream of a call: it keeps what the
+// handler sets. A unary call sends headers, reply and trailers in one piece:
+// SendHeader fixes the headers, and they travel with the reply. A stream has
+// send.
 type transportStream struct {
 	method string
+	// send writes the headers out before the stream's first message; nil for a
+	// unary call.
+	send func(metadata.MD) error
 
 	mu      sync.Mutex
 	header  metadata.MD
@@ -46,7 +50,21 @@ func (s *transportStream) setHeader(md metadata.MD, send bool) error {
 	if md.Len() > 0 {
 		s.header = metadata.Join(s.header, md)
 	}
+	if send && s.send != nil {
+		return s.send(s.header) // under the lock: no message may overtake it
+	}
 	return nil
+}
+
+// beforeMessage sends the headers of a stream unless they have been sent.
+func (s *transportStream) beforeMessage() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sent {
+		return nil
+	}
+	s.sent = true
+	return s.send(s.header)
 }
 
 func (s *transportStream) SetTrailer(md metadata.MD) error {
@@ -64,12 +82,16 @@ func (s *transportStream) SetTrailer(md metadata.MD) error {
 	return nil
 }
 
-// finish takes the metadata; later calls of the handler's goroutines fail.
+// finish takes the metadata that has not been sent; later calls of the
+// handler's goroutines fail.
 func (s *transportStream) finish() (header, trailer metadata.MD) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.sent || s.send == nil {
+		header = s.header
+	}
 	s.sent, s.done = true, true
-	return s.header, s.trailer
+	return header, s.trailer
 }
 
 // ValidateMetadata checks metadata against gRPC's rules: keys of [0-9a-z-_.],
