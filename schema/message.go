@@ -99,6 +99,11 @@ func (m *Message) ByNumber(n protoreflect.FieldNumber) *Field { return m.byNumbe
 // New returns a pointer to a new zero value of the message's type.
 func (m *Message) New() any { return reflect.New(m.Type).Interface() }
 
+// HasFields reports whether the message can hold anything at all.
+func (m *Message) HasFields() bool {
+	return m.Document || len(m.Fields) > 0 || m.Desc != nil && m.Desc.Fields().Len() > 0
+}
+
 // IsObject reports whether the message looks like an object in JSON. Documents
 // and protobuf's well-known types such as Timestamp and Value do not: their
 // JSON form may be any value.

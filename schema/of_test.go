@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -338,6 +339,20 @@ func TestGeneratedAndDocument(t *testing.T) {
 	} {
 		if got := tt.m.IsObject(); got != tt.want {
 			t.Errorf("%s: IsObject() = %v", tt.m.Name, got)
+		}
+	}
+	for _, tt := range []struct {
+		m    *schema.Message
+		want bool
+	}{
+		{d, true},
+		{mustOf[tree](t), true},
+		{mustOf[structpb.Struct](t), true},
+		{mustOf[emptypb.Empty](t), false},
+		{mustOf[struct{}](t), false},
+	} {
+		if got := tt.m.HasFields(); got != tt.want {
+			t.Errorf("%s: HasFields() = %v", tt.m.Name, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/schema"
+	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -36,29 +37,29 @@ func newEncoder(cfg *rpc.ClientConfig) (*encoder, error) {
 }
 
 type clientForm struct {
-	*form
+	*textForm
 	err error
 }
 
 // fullForm is that of calls by the full name.
-var fullForm = new(form)
+var fullForm = new(textForm)
 
 // formOf returns the form that a call is made in: [fullForm] without a
 // description, or if it declares no short name.
-func (e *encoder) formOf(m *everywire.Method) (*form, error) {
+func (e *encoder) formOf(m *everywire.Method) (*textForm, error) {
 	if m == nil || m.JSONRPC == nil || m.JSONRPC.Name == "" {
 		return fullForm, nil
 	}
 	cached, ok := e.forms.Load(m)
 	if !ok {
-		f, err := formOf(m)
-		cached, _ = e.forms.LoadOrStore(m, &clientForm{f, err})
+		f, err := form.Of(m)
+		cached, _ = e.forms.LoadOrStore(m, &clientForm{(*textForm)(f), err})
 	}
 	f := cached.(*clientForm)
 	if f.err != nil {
 		return nil, status.Error(codes.Internal, f.err.Error())
 	}
-	return f.form, nil
+	return f.textForm, nil
 }
 
 // appendRequest appends a request up to its params; the members that follow
@@ -75,24 +76,30 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	}
 	switch name := call.Path[1:]; {
 	case f != fullForm:
-		dst = appendQuoted(dst, f.name)
-	case reserved(name):
+		dst = appendQuoted(dst, f.Name)
+	case form.Reserved(name):
 		dst = appendQuoted(dst, call.Path)
 	default:
 		dst = appendQuoted(dst, name)
+	}
+	m, err := schema.For(args)
+	object := err != nil || m.IsObject()
+	if object && err == nil && !m.HasFields() && !e.v1 {
+		// Some servers refuse params, even {}, for methods that take none.
+		return dst, call.Sent(0)
 	}
 	dst = append(dst, `,"params":`...)
 	start := len(dst)
 	if dst, err = e.codec.Append(dst, args); err != nil {
 		return nil, status.Errorf(codes.Internal, "request of %s: %v", call.Path[1:], err)
 	}
-	if isObject(args) {
+	if object {
 		dst = f.shorten(dst, start)
 	}
 	// Params are an object or an array (section 4.2), nothing else; in version
 	// 1.0 an array. There an array that the message itself is, as a list value,
 	// stands in another, as everywhere.
-	if f.params == everywire.ParamsNamed && (dst[start] != '{' || e.v1) {
+	if f.Params == everywire.ParamsNamed && (dst[start] != '{' || e.v1) {
 		dst = append(slices.Insert(dst, start, '['), ']')
 	}
 	return dst, call.Sent(len(dst) - start)
@@ -124,7 +131,7 @@ func (e *encoder) readReply(r *response, call *rpc.Outgoing, reply any) error {
 	}
 	result := r.result
 	switch {
-	case f.result.key != "":
+	case f.Result.Key != "":
 		result = f.reply(result)
 	case string(result) == "null" && isObject(reply):
 		result = emptyObject // how other servers say that there is nothing to say

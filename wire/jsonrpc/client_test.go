@@ -140,7 +140,7 @@ func TestClientMembers(t *testing.T) {
 	server.wantLine(plainRequest + `}`)
 	// A service in the package rpc is reached by the name that is not reserved.
 	other := everywire.Start[empty](t.Context(), conn, "rpc.Service/M", &empty{})
-	server.wantLine(`{"jsonrpc":"2.0","method":"/rpc.Service/M","params":{},"id":4}`)
+	server.wantLine(`{"jsonrpc":"2.0","method":"/rpc.Service/M","id":4}`)
 	server.send(`{"jsonrpc":"2.0","result":null,"id":4}`)
 	if _, err := other.Wait(t.Context()); err != nil {
 		t.Error(err)

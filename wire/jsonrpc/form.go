@@ -4,110 +4,14 @@ import (
 	"fmt"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/schema"
+	"github.com/everywire/everywire/wire/internal/form"
 )
 
-// A form says how a method's messages look in params and result. Forms turn
-// one JSON text into another, so they hold for every type and leave the
-// decoding to the codec.
-type form struct {
-	method *everywire.Method
-	name   string // the short name, "" if none
-	params everywire.ParamsForm
-	// object is false for messages such as documents, whose JSON may be any
-	// value: they travel as an array of one.
-	object bool
-	field  field   // of ParamsList and ParamsScalar
-	order  []field // of ParamsInOrder
-	result field   // of a bare result
-}
-
-// A field is one field of a message as JSON shows it.
-type field struct {
-	key      string // in JSON, "" for no field
-	zero     string // the JSON of its zero value, which a codec may leave out
-	repeated bool
-}
-
-// formOf checks a method's declaration. Without one, or with a faulty one,
-// params are named.
-func formOf(m *everywire.Method) (*form, error) {
-	f := &form{method: m, object: m.Input == nil || m.Input.IsObject()}
-	decl := m.JSONRPC
-	if decl == nil {
-		return f, nil
-	}
-	bad := func(format string, args ...any) (*form, error) {
-		return &form{method: m, object: f.object}, fmt.Errorf("JSON-RPC form of %s: %s", m.FullName(), fmt.Sprintf(format, args...))
-	}
-	f.name, f.params = decl.Name, decl.Params
-	if reserved(f.name) {
-		return bad("names that begin with rpc. or $/ are reserved, not to be declared: %q", f.name)
-	}
-	if !f.object && f.params != everywire.ParamsNamed {
-		return bad("%s is no object, so its params are an array of one without saying so", m.Input.Name)
-	}
-	var ok bool
-	switch f.params {
-	case everywire.ParamsNamed, everywire.ParamsObject:
-	case everywire.ParamsInOrder:
-		if f.order = fieldsOf(m.Input); f.order == nil {
-			return bad("the order of the fields is not known")
-		}
-	case everywire.ParamsList, everywire.ParamsScalar:
-		if f.field, ok = fieldOf(m.Input, decl.Field); !ok {
-			return bad("the request has no field %q", decl.Field)
-		}
-		if f.params == everywire.ParamsList && !f.field.repeated {
-			return bad("field %q is not repeated", decl.Field)
-		}
-	default:
-		return bad("unknown form of params %d", f.params)
-	}
-	if decl.Result != "" {
-		if f.result, ok = fieldOf(m.Output, decl.Result); !ok {
-			return bad("the reply has no field %q", decl.Result)
-		}
-	}
-	return f, nil
-}
-
-// fieldOf finds a field by its JSON or protobuf name. Of a message that is not
-// known, it believes the name.
-func fieldOf(m *schema.Message, name string) (field, bool) {
-	switch {
-	case m == nil:
-		return field{key: name, zero: "null", repeated: true}, name != ""
-	case m.Desc != nil:
-		fd := m.Desc.Fields().ByTextName(name)
-		if fd == nil {
-			fd = m.Desc.Fields().ByJSONName(name)
-		}
-		if fd == nil {
-			return field{}, false
-		}
-		return generatedField(fd), true
-	}
-	if f := m.ByName(name); f != nil {
-		return plainField(f), true
-	}
-	return field{}, false
-}
-
-// fieldsOf lists the fields in the order of their numbers; nil if unknown.
-func fieldsOf(m *schema.Message) []field {
-	if m == nil {
-		return nil
-	}
-	if m.Desc != nil {
-		return generatedFields(m.Desc)
-	}
-	fs := make([]field, 0, len(m.Fields))
-	for _, f := range m.Fields {
-		fs = append(fs, plainField(f))
-	}
-	return fs
-}
+// A textForm is a method's form as JSON has it. It turns one text into another,
+// so it holds for every type and leaves the decoding to the codec.
+type textForm form.Form
 
 // A paramsError says why an array is not what the method takes.
 type paramsError struct{ what string }
@@ -120,13 +24,13 @@ var emptyObject = []byte("{}")
 // scratch if it must, else it returns a part of params. Version 1.0 has no
 // named params: there a method that declares no order takes the message in an
 // array of one.
-func (f *form) message(params []byte, v1 bool, scratch *[]byte) ([]byte, error) {
-	how := f.params
+func (f *textForm) message(params []byte, v1 bool, scratch *[]byte) ([]byte, error) {
+	how := f.Params
 	if v1 && how == everywire.ParamsNamed {
 		how = everywire.ParamsObject
 	}
 	switch {
-	case !f.object:
+	case !f.Object:
 		return f.value(params)
 	case params == nil:
 		return emptyObject, nil
@@ -138,7 +42,7 @@ func (f *form) message(params []byte, v1 bool, scratch *[]byte) ([]byte, error) 
 	b := (*scratch)[:0]
 	switch how {
 	case everywire.ParamsList:
-		b = appendName(b, '{', f.field.key)
+		b = appendName(b, '{', f.Field.Key)
 		b = append(b, params...)
 	case everywire.ParamsObject:
 		one, err := only(params)
@@ -151,16 +55,16 @@ func (f *form) message(params []byte, v1 bool, scratch *[]byte) ([]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		b = appendName(b, '{', f.field.key)
+		b = appendName(b, '{', f.Field.Key)
 		b = append(b, one...)
 	case everywire.ParamsInOrder:
-		elements := elementsOf(params, len(f.order)+1)
-		if len(elements) > len(f.order) {
-			return nil, &paramsError{fmt.Sprintf("more params than the %d that the method takes", len(f.order))}
+		elements := elementsOf(params, len(f.Order)+1)
+		if len(elements) > len(f.Order) {
+			return nil, &paramsError{fmt.Sprintf("more params than the %d that the method takes", len(f.Order))}
 		}
 		sep := byte('{')
 		for i, e := range elements {
-			b = appendName(b, sep, f.order[i].key)
+			b = appendName(b, sep, f.Order[i].Key)
 			b = append(b, e...)
 			sep = ','
 		}
@@ -173,7 +77,7 @@ func (f *form) message(params []byte, v1 bool, scratch *[]byte) ([]byte, error) 
 }
 
 // value is the message of a method whose request may be any value.
-func (f *form) value(params []byte) ([]byte, error) {
+func (f *textForm) value(params []byte) ([]byte, error) {
 	switch {
 	case params == nil:
 		return nil, &paramsError{"params are missing; the value goes into an array of one"}
@@ -184,32 +88,32 @@ func (f *form) value(params []byte) ([]byte, error) {
 }
 
 // bare replaces the reply at dst[start:] by the field that is the result.
-func (f *form) bare(dst []byte, start int) []byte {
-	if f.result.key == "" {
+func (f *textForm) bare(dst []byte, start int) []byte {
+	if f.Result.Key == "" {
 		return dst
 	}
-	v, ok := memberOf(dst[start:], f.result.key)
+	v, ok := memberOf(dst[start:], f.Result.Key)
 	if !ok {
-		return append(dst[:start], f.result.zero...)
+		return append(dst[:start], zeroText(&f.Result)...)
 	}
 	return dst[:start+copy(dst[start:], v)]
 }
 
 // reply is the inverse of bare, for a form that has a bare result.
-func (f *form) reply(result []byte) []byte {
-	object := appendName(make([]byte, 0, len(result)+len(f.result.key)+8), '{', f.result.key)
+func (f *textForm) reply(result []byte) []byte {
+	object := appendName(make([]byte, 0, len(result)+len(f.Result.Key)+8), '{', f.Result.Key)
 	object = append(object, result...)
 	return append(object, '}')
 }
 
 // shorten replaces the message at dst[start:] by params in the method's form.
-func (f *form) shorten(dst []byte, start int) []byte {
+func (f *textForm) shorten(dst []byte, start int) []byte {
 	object := dst[start:]
-	switch f.params {
+	switch f.Params {
 	case everywire.ParamsList:
-		return append(dst[:start], f.field.in(object)...)
+		return append(dst[:start], fieldText(&f.Field, object)...)
 	case everywire.ParamsScalar:
-		v := f.field.in(object)
+		v := fieldText(&f.Field, object)
 		return append(append(dst[:start], '['), append(v, ']')...)
 	case everywire.ParamsObject:
 		dst = append(dst, "[]"...)
@@ -224,18 +128,18 @@ func (f *form) shorten(dst []byte, start int) []byte {
 
 // positional lists the fields of an object in order; absent fields at the end
 // are left out, others have their zero value.
-func (f *form) positional(object []byte) []byte {
+func (f *textForm) positional(object []byte) []byte {
 	var out []byte
 	last := 1
 	sep := byte('[')
-	for i := range f.order {
-		v, ok := memberOf(object, f.order[i].key)
+	for i := range f.Order {
+		v, ok := memberOf(object, f.Order[i].Key)
 		out = append(out, sep)
 		if ok {
 			out = append(out, v...)
 			last = len(out)
 		} else {
-			out = append(out, f.order[i].zero...)
+			out = append(out, zeroText(&f.Order[i])...)
 		}
 		sep = ','
 	}
@@ -245,12 +149,24 @@ func (f *form) positional(object []byte) []byte {
 	return append(out[:last], ']')
 }
 
-// in returns a copy of the field's value in an object, or its zero value.
-func (f *field) in(object []byte) []byte {
-	if v, ok := memberOf(object, f.key); ok {
+// fieldText returns a copy of the field's value in an object, or its zero value.
+func fieldText(f *form.Field, object []byte) []byte {
+	if v, ok := memberOf(object, f.Key); ok {
 		return append([]byte(nil), v...)
 	}
-	return []byte(f.zero)
+	return zeroText(f)
+}
+
+// zeroText returns the JSON of a field's zero value.
+func zeroText(f *form.Field) []byte {
+	if f.Quoted {
+		return []byte(`"0"`)
+	}
+	text, err := json.Codec{}.Append(nil, &schema.Document{Value: f.Zero})
+	if err != nil { // form's zeros are values that JSON has
+		panic(err)
+	}
+	return text
 }
 
 // memberOf finds a member of an object that is known to be JSON.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/typepb"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/form"
 )
 
 // kinds has a field of every kind whose zero value JSON can say.
@@ -32,11 +33,16 @@ type kinds struct {
 	N time.Time          `wire:"14"`
 }
 
-func register[In, Out any](form everywire.JSONRPCForm) (m *everywire.Method, reg *everywire.Registry) {
+func register[In, Out any](decl everywire.JSONRPCForm) (m *everywire.Method, reg *everywire.Registry) {
 	reg = everywire.NewRegistry()
-	everywire.Handle(reg, "a.B/C", func(context.Context, *In) (*Out, error) { return new(Out), nil }, everywire.WithJSONRPC(form))
+	everywire.Handle(reg, "a.B/C", func(context.Context, *In) (*Out, error) { return new(Out), nil }, everywire.WithJSONRPC(decl))
 	m, _ = reg.Lookup("/a.B/C")
 	return m, reg
+}
+
+func textFormOf(m *everywire.Method) (*textForm, error) {
+	f, err := form.Of(m)
+	return (*textForm)(f), err
 }
 
 // TestEveryFieldBare: whatever field is the result, or the one parameter, its
@@ -44,16 +50,16 @@ func register[In, Out any](form everywire.JSONRPCForm) (m *everywire.Method, reg
 func TestEveryFieldBare(t *testing.T) {
 	for _, name := range strings.Split("abcdefghijklmn", "") {
 		m, reg := register[kinds, kinds](everywire.JSONRPCForm{Name: "c", Params: everywire.ParamsScalar, Field: name, Result: name})
-		f, err := formOf(m)
+		f, err := textFormOf(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.field.key != name {
-			t.Errorf("field %s is %s", name, f.field.key)
+		if f.Field.Key != name {
+			t.Errorf("field %s is %s", name, f.Field.Key)
 		}
 		var k kinds
-		if err := codec.Decode(f.reply([]byte(f.result.zero)), &k); err != nil {
-			t.Errorf("field %s, zero value %s: %v", name, f.result.zero, err)
+		if err := codec.Decode(f.reply(zeroText(&f.Result)), &k); err != nil {
+			t.Errorf("field %s, zero value %s: %v", name, zeroText(&f.Result), err)
 		}
 		addr := serve(t, NewServer, serverConfig(reg, everywire.Limits{}))
 		conn := dial(t, NewConn, clientConfig(addr, reg))
@@ -67,7 +73,7 @@ func TestEveryFieldBare(t *testing.T) {
 // are set.
 func TestInOrder(t *testing.T) {
 	m, _ := register[kinds, kinds](everywire.JSONRPCForm{Name: "c", Params: everywire.ParamsInOrder})
-	f, err := formOf(m)
+	f, err := textFormOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,18 +108,18 @@ func TestInOrder(t *testing.T) {
 // TestGeneratedForms: messages that were generated have forms too.
 func TestGeneratedForms(t *testing.T) {
 	m, _ := register[typepb.Field, typepb.Type](everywire.JSONRPCForm{Name: "c", Params: everywire.ParamsInOrder, Result: "oneofs"})
-	f, err := formOf(m)
+	f, err := textFormOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(f.order); n != 10 || f.order[4].key != "typeUrl" || f.order[0].zero != `"TYPE_UNKNOWN"` || f.order[7].zero != "[]" {
-		t.Errorf("%d fields: %+v", n, f.order)
+	if n := len(f.Order); n != 10 || f.Order[4].Key != "typeUrl" || string(zeroText(&f.Order[0])) != `"TYPE_UNKNOWN"` || string(zeroText(&f.Order[7])) != "[]" {
+		t.Errorf("%d fields: %+v", n, f.Order)
 	}
 	if got := f.bare([]byte(`{"name":"x"}`), 0); string(got) != "[]" {
 		t.Errorf("a list that is absent: %s", got)
 	}
 	m, _ = register[typepb.Field, typepb.Type](everywire.JSONRPCForm{Name: "c", Params: everywire.ParamsScalar, Field: "type_url", Result: "sourceContext"})
-	if f, err = formOf(m); err != nil || f.field.key != "typeUrl" || f.result.zero != "null" {
+	if f, err = textFormOf(m); err != nil || f.Field.Key != "typeUrl" || string(zeroText(&f.Result)) != "null" {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -127,7 +133,7 @@ func TestWrongDeclarations(t *testing.T) {
 			}
 		}
 	}
-	for want, form := range map[string]everywire.JSONRPCForm{
+	for want, decl := range map[string]everywire.JSONRPCForm{
 		`JSON-RPC form of a.B/C: the request has no field "nope"`: {Name: "c", Params: everywire.ParamsList, Field: "nope"},
 		`the request has no field ""`:                             {Name: "c", Params: everywire.ParamsScalar},
 		`field "minuend" is not repeated`:                         {Name: "c", Params: everywire.ParamsList, Field: "minuend"},
@@ -135,7 +141,7 @@ func TestWrongDeclarations(t *testing.T) {
 		`reserved, not to be declared: "rpc.c"`:                   {Name: "rpc.c"},
 		`unknown form of params 77`:                               {Name: "c", Params: 77},
 	} {
-		_, reg := register[pair, difference](form)
+		_, reg := register[pair, difference](decl)
 		check(reg, want)
 	}
 	_, reg := register[everywire.Document, empty](everywire.JSONRPCForm{Name: "c", Params: everywire.ParamsObject})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -20,7 +21,7 @@ import (
 // A service answers requests, whatever they came by.
 type service struct {
 	cfg     *rpc.ServerConfig
-	names   *names
+	names   *form.Names
 	grammar grammar
 	codec   json.Codec
 	// nobody stands for a request that could not be read.
@@ -36,7 +37,7 @@ func newService(cfg *rpc.ServerConfig) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := newNames(cfg)
+	n, err := form.NewNames(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ type caller struct {
 type call struct {
 	service *service
 	req     *request
-	form    *nameEntry
+	form    *form.Entry
 
 	out   []byte // the reply so far
 	start int    // where it begins in out
@@ -81,10 +82,10 @@ func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byt
 		return r.appendFailure(dst, code.InvalidRequest, why), nil
 	}
 	var err error
-	if c.form, err = s.names.lookup(r.method); err != nil {
+	if c.form, err = s.names.Lookup(r.method); err != nil {
 		return c.fail(status.Convert(err)), nil
 	}
-	in.Method = c.form.form.method
+	in.Method = c.form.Form.Method
 	outcome := s.cfg.Unary(ctx, in)
 	if outcome.Status.Code() != codes.OK {
 		c.fail(outcome.Status)
@@ -133,7 +134,7 @@ const keep = 64 << 10
 
 func (c *call) decode(v any) error {
 	scratch := scratches.Get().(*[]byte)
-	msg, err := c.form.form.message(c.req.params, c.req.v1, scratch)
+	msg, err := (*textForm)(c.form.Form).message(c.req.params, c.req.v1, scratch)
 	if err == nil {
 		err = c.service.codec.Decode(msg, v)
 	}
@@ -153,8 +154,8 @@ func (c *call) encode(v any) (int, error) {
 	if c.out, err = c.service.codec.Append(c.out, v); err != nil {
 		return 0, err
 	}
-	if c.form.short {
-		c.out = c.form.form.bare(c.out, result)
+	if c.form.Short {
+		c.out = (*textForm)(c.form.Form).bare(c.out, result)
 	}
 	return len(c.out) - result, nil
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -126,7 +127,7 @@ func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
 // reports whether r was one. Those that it does not know are none of ours, and
 // nobody waits for an answer.
 func (s *serverSession) control(r *request) bool {
-	if r.invalid != "" || !r.notification() || !reserved(r.method) {
+	if r.invalid != "" || !r.notification() || !form.Reserved(r.method) {
 		return false
 	}
 	if string(r.method) == cancelMethod && r.params != nil && r.params[0] == '{' {

@@ -1,4 +1,4 @@
-package jsonrpc
+package form
 
 import (
 	"errors"
@@ -14,15 +14,15 @@ import (
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
-// reserved reports whether a name belongs to the protocol: section 4 keeps
-// "rpc." for itself, and "$/" is this wire's. A service in a protobuf package
-// named rpc is reached with a leading slash.
-func reserved[T string | []byte](name T) bool {
+// Reserved reports whether a name belongs to the protocol: section 4 of
+// JSON-RPC keeps "rpc." for itself, and "$/" is ours. A service in a protobuf
+// package named rpc is reached with a leading slash.
+func Reserved[T string | []byte](name T) bool {
 	return strings.HasPrefix(string(name), "rpc.") || strings.HasPrefix(string(name), "$/")
 }
 
-// names finds methods by the names that requests carry.
-type names struct {
+// Names finds methods by the names that requests carry.
+type Names struct {
 	cfg   *rpc.ServerConfig
 	index atomic.Pointer[nameIndex]
 	mu    sync.Mutex // held while the index is made anew
@@ -30,21 +30,22 @@ type names struct {
 
 type nameIndex struct {
 	methods int // how many methods it was made from
-	entries map[string]*nameEntry
+	entries map[string]*Entry
 	errs    []error // of declarations
 }
 
-// A nameEntry is a method under one of its names.
-type nameEntry struct {
-	form  *form
-	short bool // the short name, whose result may be bare
+// An Entry is a method under one of its names.
+type Entry struct {
+	Form *Form
+	// Short is set for the short name, by which the result may be bare.
+	Short bool
 	err   error
 }
 
-// newNames indexes the methods that are registered already. The error names
+// NewNames indexes the methods that are registered already. The error names
 // the declarations that cannot work.
-func newNames(cfg *rpc.ServerConfig) (*names, error) {
-	n := &names{cfg: cfg}
+func NewNames(cfg *rpc.ServerConfig) (*Names, error) {
+	n := &Names{cfg: cfg}
 	index := makeIndex(cfg.Registry.Methods())
 	n.index.Store(index)
 	return n, errors.Join(index.errs...)
@@ -53,20 +54,20 @@ func newNames(cfg *rpc.ServerConfig) (*names, error) {
 // makeIndex gives each method its names. One with a faulty declaration, which
 // can only be registered after the server was made, keeps its full name.
 func makeIndex(methods []*everywire.Method) *nameIndex {
-	index := &nameIndex{methods: len(methods), entries: make(map[string]*nameEntry, 3*len(methods))}
-	shorts := map[string]*nameEntry{}
+	index := &nameIndex{methods: len(methods), entries: make(map[string]*Entry, 3*len(methods))}
+	shorts := map[string]*Entry{}
 	for _, m := range methods {
-		f, err := formOf(m)
-		if full := m.FullName(); !reserved(full) {
-			index.entries[full] = &nameEntry{form: f}
+		f, err := Of(m)
+		if full := m.FullName(); !Reserved(full) {
+			index.entries[full] = &Entry{Form: f}
 		}
-		index.entries[m.Path()] = &nameEntry{form: f}
+		index.entries[m.Path()] = &Entry{Form: f}
 		if m.JSONRPC != nil && m.JSONRPC.Name != "" {
 			name := m.JSONRPC.Name
 			if other := shorts[name]; other != nil {
-				err = fmt.Errorf("JSON-RPC name %q is declared by both %s and %s", name, other.form.method.FullName(), m.FullName())
+				err = fmt.Errorf("JSON-RPC name %q is declared by both %s and %s", name, other.Form.Method.FullName(), m.FullName())
 			}
-			shorts[name] = &nameEntry{form: f, short: true, err: err}
+			shorts[name] = &Entry{Form: f, Short: true, err: err}
 		}
 		if err != nil {
 			index.errs = append(index.errs, err)
@@ -77,17 +78,17 @@ func makeIndex(methods []*everywire.Method) *nameIndex {
 		switch {
 		case full == nil:
 			index.entries[name] = e
-		case full.form.method != e.form.method:
-			index.errs = append(index.errs, fmt.Errorf("JSON-RPC name %q of %s is the full name of another method", name, e.form.method.FullName()))
+		case full.Form.Method != e.Form.Method:
+			index.errs = append(index.errs, fmt.Errorf("JSON-RPC name %q of %s is the full name of another method", name, e.Form.Method.FullName()))
 		}
 	}
 	return index
 }
 
-// lookup finds a method by its full name, with or without the slash before
+// Lookup finds a method by its full name, with or without the slash before
 // it, or by its short name. Methods registered after the server was made are
 // found too. The error is a status.
-func (n *names) lookup(name []byte) (*nameEntry, error) {
+func (n *Names) Lookup(name []byte) (*Entry, error) {
 	e := n.index.Load().entries[string(name)]
 	if e == nil {
 		e = n.refresh().entries[string(name)]
@@ -102,7 +103,7 @@ func (n *names) lookup(name []byte) (*nameEntry, error) {
 }
 
 // refresh makes the index anew if methods were added.
-func (n *names) refresh() *nameIndex {
+func (n *Names) refresh() *nameIndex {
 	methods := n.cfg.Registry.Methods()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -114,8 +115,8 @@ func (n *names) refresh() *nameIndex {
 	return index
 }
 
-func (n *names) unknown(name string) error {
-	if reserved(name) {
+func (n *Names) unknown(name string) error {
+	if Reserved(name) {
 		return status.Errorf(codes.Unimplemented, "unknown method %q; names that begin with rpc. or $/ are reserved", name)
 	}
 	if path := "/" + strings.TrimPrefix(name, "/"); strings.Contains(path[1:], "/") {
