@@ -67,6 +67,11 @@ var importRules = []importRule{
 		reason:    "a service that knew a wire or a codec would disprove the promise: written once, served on every wire",
 	},
 	{
+		dirs: []string{"link"}, ours: []string{},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "a network knows nothing of what it carries; net.Listener and net.Conn are all that it shares with the rest",
+	},
+	{
 		dirs: []string{"lab/plan"}, ours: []string{},
 		reason: "a plan is data: it stands in every record and must be readable without the rest",
 	},
@@ -91,7 +96,7 @@ var importRules = []importRule{
 		reason: "a reference is what others would write: it must owe nothing to a wire of ours (net/http+json has our JSON codec on purpose)",
 	},
 	{
-		dirs: []string{"lab/load", "lab/proc", "lab/run"}, ours: []string{".", "schema", "codec/json", "service/...", "lab/..."},
+		dirs: []string{"lab/load", "lab/proc", "lab/run"}, ours: []string{".", "schema", "codec/json", "service/...", "lab/...", "link"},
 		reason: "payloads are JSON files; beside that the generator sees a grpc.ClientConnInterface, so that every arm, ours or not, is called in the same way",
 	},
 }
@@ -99,7 +104,7 @@ var importRules = []importRule{
 // heavy modules are for the command and the lab.
 var heavy = []string{
 	"github.com/creachadair/jrpc2", "github.com/alecthomas/kong", "github.com/jedib0t/go-pretty", "github.com/HdrHistogram",
-	"golang.org/x/term", "testing", "github.com/google/go-cmp", "pgregory.net/rapid",
+	"golang.org/x/term", "testing", "github.com/google/go-cmp", "pgregory.net/rapid", "gvisor.dev/gvisor", module + "/link",
 }
 
 func TestImports(t *testing.T) {

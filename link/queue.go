@@ -5,28 +5,6 @@ import (
 	"time"
 )
 
-// A frame is what travels from one end of a link to the other.
-type frame struct {
-	kind frameKind
-	// due is when the far end gets it, on the clock of the end that holds the
-	// frame.
-	due int64
-	// data is an IP packet, or a probe's number; for a drop it is empty.
-	data []byte
-	// size is the length of the packet that was dropped.
-	size int
-}
-
-type frameKind uint8
-
-const (
-	framePacket frameKind = iota + 1
-	frameProbe            // measures the delay: comes back as an echo
-	frameEcho
-	frameLost       // tells the far end that a packet was lost
-	frameOverflowed // that one did not fit into the line's buffer
-)
-
 // A queue holds frames until they are due and then hands them, in order, to
 // deliver. It stands at the receiving end: a frame crosses from one process to
 // another while it waits here, so that the crossing takes no time of the

@@ -1,0 +1,67 @@
+package link
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/faketime"
+)
+
+// fakeClock stands still until a test advances it.
+type fakeClock struct{ *faketime.ManualClock }
+
+func newFakeClock() fakeClock { return fakeClock{faketime.NewManualClock()} }
+
+func (c fakeClock) now() int64 { return c.Now().UnixNano() }
+
+func (c fakeClock) newSleeper() sleeper { return fakeSleeper{c} }
+
+type fakeSleeper struct{ clock fakeClock }
+
+func (s fakeSleeper) until(t int64, wake <-chan struct{}) bool {
+	for {
+		now := s.clock.now()
+		if now >= t {
+			return false
+		}
+		done := make(chan struct{})
+		timer := s.clock.AfterFunc(time.Duration(t-now), func() { close(done) })
+		if s.clock.now() != now {
+			timer.Stop() // advanced meanwhile: it would end too late
+			continue
+		}
+		select {
+		case <-done:
+			return false
+		case <-wake:
+			timer.Stop()
+			return true
+		}
+	}
+}
+
+// eventually waits for what other goroutines are about to do while the fake
+// clock stands still.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	limit := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(limit) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		runtime.Gosched()
+	}
+}
+
+// inFlight waits until n packets are on the way to an end.
+func inFlight(t testing.TB, to *End, n int) {
+	t.Helper()
+	eventually(t, "packets in flight", func() bool { return to.in.waiting() == n })
+}
+
+// settled waits until the queue has delivered all that is due.
+func settled(t testing.TB, to *End, n int) {
+	t.Helper()
+	eventually(t, "packets delivered", func() bool { return to.got.packets.Load() == int64(n) })
+}
