@@ -250,7 +250,8 @@ func TestForeignErrors(t *testing.T) {
 		`{"code":-32602,"message":"m","data":{"details":"strange"}}`: status.New(codes.InvalidArgument, "m"),
 		`{"code":-32600,"message":"m"}`:                              status.New(codes.Internal, "m"),
 		`{"code":7}`:                                                 status.New(codes.Unknown, "(code 7)"),
-		`"text"`:                                                     status.New(codes.Unknown, `the server answered with the error "text"`),
+		`"a \"text\""`:                                               status.New(codes.Unknown, `a "text"`),
+		`5`:                                                          status.New(codes.Unknown, `the server answered with the error 5`),
 		`{"message":5}`:                                              status.New(codes.Unknown, `the server answered with the error {"message":5}`),
 	} {
 		got := statusOf([]byte(raw))

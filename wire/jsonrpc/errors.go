@@ -80,6 +80,10 @@ func statusOf(raw []byte) *status.Status {
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
 		// Servers of JSON-RPC 1.0 send a string, or whatever they like.
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			return status.New(codes.Unknown, text)
+		}
 		return status.New(codes.Unknown, "the server answered with the error "+excerptData(raw))
 	}
 	var data struct {
