@@ -1,0 +1,18 @@
+module github.com/everywire/everywire/bench/codecs
+
+go 1.26.3
+
+replace github.com/everywire/everywire => ../..
+
+require (
+	github.com/everywire/everywire v0.0.0
+	github.com/go-json-experiment/json v1.27.2
+	github.com/tinylib/msgp v1.6.5
+	github.com/vmihailenco/msgpack/v5 v5.4.1
+)
+
+require (
+	github.com/philhofer/fwd v1.2.0 // indirect
+	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
