@@ -111,7 +111,7 @@ func TestReplies(t *testing.T) {
 	for _, name := range []string{"toString", "__proto__", "constructor", "", "été", "名前", "sum ", "Sum"} {
 		cases = append(cases, testCase{request(name, "[]", "1"), failure(-32601, `unknown method \"`+name+`\"`, "1")})
 	}
-	for _, name := range []string{"rpc.discover", "rpc.", "$/cancelRequest", "$/x"} {
+	for _, name := range []string{"rpc.describe", "rpc.", "$/cancelRequest", "$/x"} {
 		cases = append(cases, testCase{request(name, "[]", "1"), failure(-32601, `unknown method \"`+name+`\"; names that begin with rpc. or $/ are reserved`, "1")})
 	}
 	cases = append(cases,

@@ -24,6 +24,8 @@ type service struct {
 	names   *form.Names
 	grammar grammar
 	codec   json.Codec
+	// discovery is nil if rpc.discover is not answered.
+	discovery *discovery
 	// nobody stands for a request that could not be read.
 	nobody request
 }
@@ -37,12 +39,16 @@ func newService(cfg *rpc.ServerConfig) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
+	d, err := discoveryOf(cfg, codec.BytesAsArray)
+	if err != nil {
+		return nil, err
+	}
 	n, err := form.NewNames(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &service{
-		cfg: cfg, names: n, codec: codec,
+		cfg: cfg, names: n, codec: codec, discovery: d,
 		grammar: grammar{maxBatch: cfg.Limits.MaxBatch, v1: v1},
 		nobody:  request{v1: v1, invalid: "it could not be read"},
 	}, nil
@@ -80,6 +86,9 @@ func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byt
 			return dst, nil
 		}
 		return r.appendFailure(dst, code.InvalidRequest, why), nil
+	}
+	if s.discovery != nil && string(r.method) == discoverMethod {
+		return c.discover()
 	}
 	var err error
 	if c.form, err = s.names.Lookup(r.method); err != nil {
