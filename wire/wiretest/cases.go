@@ -116,23 +116,32 @@ type runFunc func(ctx context.Context, opts ...grpc.CallOption) (*probepb.RunRep
 func observe(ctx context.Context, run runFunc) observation {
 	var header, trailer metadata.MD
 	reply, err := run(ctx, grpc.Header(&header), grpc.Trailer(&trailer))
-	s := status.Convert(err)
-	o := observation{Code: s.Code(), Message: s.Message(), Header: ours(header), Trailer: ours(trailer)}
-	for _, d := range s.Proto().GetDetails() {
-		o.Details = append(o.Details, fmt.Sprintf("%s %x", d.GetTypeUrl(), d.GetValue()))
-	}
+	o := observed(err, header, trailer)
 	if err == nil {
 		o.Reply = reply
 		if reply.DeadlineMs > 0 {
 			reply.DeadlineMs = 1
 		}
-		for k := range reply.Metadata {
-			if !strings.HasPrefix(k, "x-") {
-				delete(reply.Metadata, k)
-			}
-		}
+		keepOurs(reply.GetMetadata())
 	}
 	return o
+}
+
+func observed(err error, header, trailer metadata.MD) observation {
+	s := status.Convert(err)
+	o := observation{Code: s.Code(), Message: s.Message(), Header: ours(header), Trailer: ours(trailer)}
+	for _, d := range s.Proto().GetDetails() {
+		o.Details = append(o.Details, fmt.Sprintf("%s %x", d.GetTypeUrl(), d.GetValue()))
+	}
+	return o
+}
+
+func keepOurs(md map[string]*probepb.Values) {
+	for k := range md {
+		if !strings.HasPrefix(k, "x-") {
+			delete(md, k)
+		}
+	}
 }
 
 // difference tells how two observations differ, "" if they do not. Replies

@@ -26,6 +26,7 @@ type RunRequest struct {
 	Panic           bool               `wire:"17"`
 	Tree            *Node              `wire:"18"`
 	SendHeaderTwice bool               `wire:"19"`
+	Last            bool               `wire:"20"`
 }
 
 // GetRequest is what fits into a path and a query.

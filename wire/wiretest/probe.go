@@ -2,10 +2,9 @@ package wiretest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -23,14 +22,20 @@ import (
 
 // The probe's methods.
 const (
-	runMethod = "everywire.wiretest.Probe/Run"
-	getMethod = "everywire.wiretest.Probe/Get"
+	runMethod      = "everywire.wiretest.Probe/Run"
+	getMethod      = "everywire.wiretest.Probe/Get"
+	downloadMethod = "everywire.wiretest.Probe/Download"
+	uploadMethod   = "everywire.wiretest.Probe/Upload"
+	chatMethod     = "everywire.wiretest.Probe/Chat"
 )
 
 // A probe is the service under test: what it does is told by each request. It
 // reports how the contexts of its waiting handlers ended.
 type probe struct {
 	probepb.UnimplementedProbeServer
+
+	// received and sent count the messages of all streams.
+	received, sent atomic.Int64
 
 	mu      sync.Mutex
 	waiting map[string]*waiter // by the request's name
@@ -156,51 +161,6 @@ func (p *probe) Get(ctx context.Context, in *probepb.GetRequest) (*probepb.RunRe
 	})
 }
 
-// Download replies once for each number.
-func (p *probe) Download(in *probepb.RunRequest, stream grpc.ServerStreamingServer[probepb.RunReply]) error {
-	for _, n := range in.GetNumbers() {
-		if err := stream.Send(&probepb.RunReply{Numbers: []int64{n}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Upload gathers the numbers of all requests.
-func (p *probe) Upload(stream grpc.ClientStreamingServer[probepb.RunRequest, probepb.RunReply]) error {
-	out := &probepb.RunReply{}
-	for {
-		in, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return stream.SendAndClose(out)
-		}
-		if err != nil {
-			return err
-		}
-		out.Numbers = append(out.Numbers, in.GetNumbers()...)
-	}
-}
-
-// Chat replies to every request as Run does.
-func (p *probe) Chat(stream grpc.BidiStreamingServer[probepb.RunRequest, probepb.RunReply]) error {
-	for {
-		in, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		out, err := p.Run(stream.Context(), in)
-		if err != nil {
-			return err
-		}
-		if err := stream.Send(out); err != nil {
-			return err
-		}
-	}
-}
-
 // generated registers the probe as generated code does.
 func (p *probe) generated(opts ...everywire.RegistryOption) *everywire.Registry {
 	reg := everywire.NewRegistry(opts...)
@@ -217,6 +177,15 @@ func (p *probe) plain(opts ...everywire.RegistryOption) *everywire.Registry {
 	everywire.Handle(reg, getMethod, func(ctx context.Context, in *GetRequest) (*RunReply, error) {
 		return viaProto[RunReply](p.Get(ctx, mustConvert(new(probepb.GetRequest), in)))
 	}, everywire.WithIdempotency(everywire.NoSideEffects), everywire.WithRoute("GET", "/probe/{name}", ""))
+	everywire.HandleServerStream(reg, downloadMethod, func(in *RunRequest, stream grpc.ServerStreamingServer[RunReply]) error {
+		return p.Download(mustConvert(new(probepb.RunRequest), in), asGenerated(stream))
+	})
+	everywire.HandleClientStream(reg, uploadMethod, func(stream grpc.ClientStreamingServer[RunRequest, RunReply]) error {
+		return p.Upload(asGenerated(stream))
+	})
+	everywire.HandleBidi(reg, chatMethod, func(stream grpc.BidiStreamingServer[RunRequest, RunReply]) error {
+		return p.Chat(asGenerated(stream))
+	})
 	return reg
 }
 

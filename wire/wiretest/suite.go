@@ -44,6 +44,7 @@ func Run(t *testing.T, shape string) {
 		{"close", closing},
 		{"wait for ready", waitForReady},
 		{"one-way calls", oneWay},
+		{"streams as in gRPC", compareStreams},
 		{"streams", streams},
 		{"mistakes of programs", programMistakes},
 		{"silent clients", silentClients},

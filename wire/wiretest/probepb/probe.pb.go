@@ -55,8 +55,11 @@ type RunRequest struct {
 	Tree  *Node `protobuf:"bytes,18,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The handler sends its headers, and then tries to set one.
 	SendHeaderTwice bool `protobuf:"varint,19,opt,name=send_header_twice,json=sendHeaderTwice,proto3" json:"send_header_twice,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The handler of a stream takes no more requests: it ends as if the client had
+	// closed its side.
+	Last          bool `protobuf:"varint,20,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunRequest) Reset() {
@@ -218,6 +221,13 @@ func (x *RunRequest) GetTree() *Node {
 func (x *RunRequest) GetSendHeaderTwice() bool {
 	if x != nil {
 		return x.SendHeaderTwice
+	}
+	return false
+}
+
+func (x *RunRequest) GetLast() bool {
+	if x != nil {
+		return x.Last
 	}
 	return false
 }
@@ -624,7 +634,7 @@ var File_wire_wiretest_probepb_probe_proto protoreflect.FileDescriptor
 
 const file_wire_wiretest_probepb_probe_proto_rawDesc = "" +
 	"\n" +
-	"!wire/wiretest/probepb/probe.proto\x12\x12everywire.wiretest\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb1\a\n" +
+	"!wire/wiretest/probepb/probe.proto\x12\x12everywire.wiretest\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\a\n" +
 	"\n" +
 	"RunRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -646,7 +656,8 @@ const file_wire_wiretest_probepb_probe_proto_rawDesc = "" +
 	"\atrailer\x18\x10 \x03(\v2+.everywire.wiretest.RunRequest.TrailerEntryR\atrailer\x12\x14\n" +
 	"\x05panic\x18\x11 \x01(\bR\x05panic\x12,\n" +
 	"\x04tree\x18\x12 \x01(\v2\x18.everywire.wiretest.NodeR\x04tree\x12*\n" +
-	"\x11send_header_twice\x18\x13 \x01(\bR\x0fsendHeaderTwice\x1a9\n" +
+	"\x11send_header_twice\x18\x13 \x01(\bR\x0fsendHeaderTwice\x12\x12\n" +
+	"\x04last\x18\x14 \x01(\bR\x04last\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aU\n" +

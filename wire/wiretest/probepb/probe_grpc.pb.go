@@ -39,10 +39,10 @@ type ProbeClient interface {
 	// Get only reads: it has an HTTP route and may be retried.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*RunReply, error)
 	// Download replies once for each of the request's numbers, with that number
-	// alone in the reply.
+	// and the payload in the reply, and then does as the request says.
 	Download(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunReply], error)
-	// Upload replies when the client has closed its side, with the numbers of
-	// all requests.
+	// Upload does as each request says, and replies when the client has closed its
+	// side, with the numbers of all requests.
 	Upload(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[RunRequest, RunReply], error)
 	// Chat replies to every request as Run does.
 	Chat(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunRequest, RunReply], error)
@@ -132,10 +132,10 @@ type ProbeServer interface {
 	// Get only reads: it has an HTTP route and may be retried.
 	Get(context.Context, *GetRequest) (*RunReply, error)
 	// Download replies once for each of the request's numbers, with that number
-	// alone in the reply.
+	// and the payload in the reply, and then does as the request says.
 	Download(*RunRequest, grpc.ServerStreamingServer[RunReply]) error
-	// Upload replies when the client has closed its side, with the numbers of
-	// all requests.
+	// Upload does as each request says, and replies when the client has closed its
+	// side, with the numbers of all requests.
 	Upload(grpc.ClientStreamingServer[RunRequest, RunReply]) error
 	// Chat replies to every request as Run does.
 	Chat(grpc.BidiStreamingServer[RunRequest, RunReply]) error
