@@ -21,14 +21,9 @@ func (e *paramsError) Error() string { return e.what }
 var emptyObject = []byte("{}")
 
 // message turns params into the JSON of the request message. It makes it in
-// scratch if it must, else it returns a part of params. Version 1.0 has no
-// named params: there a method that declares no order takes the message in an
-// array of one.
-func (f *textForm) message(params []byte, v1 bool, scratch *[]byte) ([]byte, error) {
-	how := f.Params
-	if v1 && how == everywire.ParamsNamed {
-		how = everywire.ParamsObject
-	}
+// scratch if it must, else it returns a part of params. how is what an array
+// means.
+func (f *textForm) message(params []byte, how everywire.ParamsForm, scratch *[]byte) ([]byte, error) {
 	switch {
 	case !f.Object:
 		return f.value(params)

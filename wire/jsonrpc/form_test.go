@@ -85,7 +85,7 @@ func TestInOrder(t *testing.T) {
 		}
 		params := f.shorten(object, 0)
 		var scratch []byte
-		message, err := f.message(params, false, &scratch)
+		message, err := f.message(params, f.Params, &scratch)
 		if err != nil {
 			t.Fatal(err)
 		}

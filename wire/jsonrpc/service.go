@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/form"
@@ -143,7 +144,13 @@ const keep = 64 << 10
 
 func (c *call) decode(v any) error {
 	scratch := scratches.Get().(*[]byte)
-	msg, err := (*textForm)(c.form.Form).message(c.req.params, c.req.v1, scratch)
+	how := c.form.Form.Params
+	if c.req.v1 && (how == everywire.ParamsNamed || !c.form.Short) {
+		// Version 1.0 has no named params. What the full name takes by name, it
+		// takes there as an array of one.
+		how = everywire.ParamsObject
+	}
+	msg, err := (*textForm)(c.form.Form).message(c.req.params, how, scratch)
 	if err == nil {
 		err = c.service.codec.Decode(msg, v)
 	}
