@@ -41,7 +41,7 @@ var options = []OptionDoc{
 	{"bytes", []string{"jsonrpc"}, []string{"base64", "array"}, "how bytes are written (default base64); both are always read", anySide},
 	{"discover", []string{"jsonrpc"}, []string{"on", "off"}, "answer rpc.discover with an OpenRPC document (default on)", serveSide},
 	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"on", "off"}, "tell the server when a call is given up (default on)", dialSide},
-	{"meta", []string{"msgpackrpc"}, []string{"on", "off"}, "send metadata, deadlines and cancellation (default off)", dialSide},
+	{"meta", []string{"jsonrpc+tcp", "jsonrpc+unix", "msgpackrpc"}, []string{"on", "off"}, "send metadata and deadlines (default on; with msgpackrpc off, and cancellation too)", dialSide},
 	{"cert", []string{"tls"}, nil, "a PEM file with this end's certificate", anySide},
 	{"key", []string{"tls"}, nil, "a PEM file with the certificate's private key", anySide},
 	{"ca", []string{"tls"}, nil, "a PEM file with the authorities that the other end's certificate must come from", anySide},

@@ -147,6 +147,41 @@ func TestClientMembers(t *testing.T) {
 	}
 }
 
+// TestClientWithoutMeta: with meta=off a server sees nothing that the specification
+// does not know, and metadata are not dropped in silence.
+func TestClientWithoutMeta(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lis.Close() // one connection is all it is for
+	cfg := clientConfig(lis.Addr().String(), nil)
+	cfg.Options = rpc.Options{"meta": "off"}
+	conn := dial(t, NewConn, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	call := plainCall(ctx, conn)
+	raw, err := lis.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	server := newRaw(t, raw)
+	server.wantLine(plainRequest + `,"id":1}`)
+	server.send(`{"jsonrpc":"2.0","result":{},"id":1}`)
+	if _, err := call.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var trailer metadata.MD
+	for _, call := range []*everywire.Future[textMessage]{
+		plainCall(metadata.AppendToOutgoingContext(t.Context(), "k", "v"), conn), plainCall(t.Context(), conn, grpc.Trailer(&trailer)),
+	} {
+		if _, err := call.Wait(t.Context()); status.Code(err) != codes.Unimplemented {
+			t.Error(err)
+		}
+	}
+}
+
 func TestClientCancel(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		options := rpc.Options{"cancel": map[bool]string{true: "on", false: "off"}[on]}

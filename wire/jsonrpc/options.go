@@ -44,3 +44,9 @@ func sendsCancel(options rpc.Options, v1 bool) (bool, error) {
 	}
 	return v == "on" && !v1, err
 }
+
+// sendsMeta reports whether a client sends the members meta and timeout_ms.
+func sendsMeta(options rpc.Options) (bool, error) {
+	v, err := checkOption(options, "meta", "on", "off")
+	return v == "on", err
+}

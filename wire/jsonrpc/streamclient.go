@@ -20,6 +20,7 @@ type streamConn struct {
 	framing framing
 	engine  *stream.Client
 	cancel  bool // tell the server about calls that nobody waits for
+	meta    bool // send metadata and deadlines
 }
 
 // NewConn makes a client of JSON-RPC over byte streams.
@@ -36,10 +37,15 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	meta, err := sendsMeta(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
 	return &streamConn{
 		encoder: e,
 		framing: framing,
 		cancel:  cancel,
+		meta:    meta,
 		engine: stream.NewClient(stream.ClientConfig{
 			Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, alpnStream) },
 			Open:     func() stream.ClientSession { return newClientSession(framing, e.v1) },
@@ -56,6 +62,9 @@ func (c *streamConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grp
 
 func (c *streamConn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
 	return c.cfg.Invoke(ctx, path, args, reply, opts, func(ctx context.Context, call *rpc.Outgoing) error {
+		if !c.meta && (len(call.Metadata) > 0 || call.WantMeta) {
+			return status.Error(codes.Unimplemented, "the target's option meta=off: headers and trailers are not sent")
+		}
 		x := &clientCall{conn: c, ctx: ctx, call: call, args: args, reply: reply}
 		return call.Reach(ctx, func() (err error) {
 			if call.OneWay {
@@ -99,6 +108,9 @@ func (x *clientCall) appendMembers(dst []byte) ([]byte, error) {
 	dst, err := x.conn.appendRequest(dst, x.call, x.args)
 	if err != nil {
 		return nil, err
+	}
+	if !x.conn.meta {
+		return dst, nil
 	}
 	if len(x.call.Metadata) > 0 || x.call.WantMeta {
 		dst = append(dst, `,"meta":`...)
