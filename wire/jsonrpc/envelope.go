@@ -2,7 +2,10 @@ package jsonrpc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+
+	"github.com/everywire/everywire/wire/internal/form"
 )
 
 // A request is one request or notification as it was read. Its slices point
@@ -15,8 +18,10 @@ type request struct {
 	timeout []byte // nil if absent
 	// invalid says why this is no request, or is empty.
 	invalid string
-	// escaped is set if method is not a part of the text, but a copy.
-	escaped bool
+	// What the method's name stands for, once that has been looked up: an entry
+	// or a status.
+	entry   *form.Entry
+	unknown error
 	// v1 is set for a request of JSON-RPC 1.0, which gets its reply in that form.
 	v1 bool
 }
@@ -207,24 +212,6 @@ func (r *request) readMethod(v []byte) {
 		r.reject(`member "method" is not Unicode text`)
 	}
 	r.method = name
-	r.escaped = len(name) != len(v)-2
-}
-
-// move makes the slices point into to, a copy of the text from. All parts are
-// plain slices of the text, so the distance of their ends of capacity from
-// that of the text tells where they begin.
-func (r *request) move(from, to []byte) {
-	moved := func(part []byte) []byte {
-		if part == nil {
-			return nil
-		}
-		at := cap(from) - cap(part)
-		return to[at : at+len(part)]
-	}
-	r.id, r.params, r.meta, r.timeout = moved(r.id), moved(r.params), moved(r.meta), moved(r.timeout)
-	if !r.escaped {
-		r.method = moved(r.method)
-	}
 }
 
 // excerpt shortens a value for a message.
@@ -243,6 +230,8 @@ type response struct {
 	err    []byte // nil if absent or null
 	meta   []byte // nil if absent
 }
+
+var errNotResponse = errors.New(`member "method" belongs to a request, not to a response`)
 
 // parse reads a single response. The error says why it is none.
 func (r *response) parse(data []byte) error {
@@ -280,6 +269,8 @@ func (r *response) parse(data []byte) error {
 			at = &r.err
 		case "meta":
 			at = &r.meta
+		case "method":
+			return errNotResponse
 		default:
 			continue
 		}

@@ -91,10 +91,11 @@ func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byt
 	if s.discovery != nil && string(r.method) == discoverMethod {
 		return c.discover()
 	}
-	var err error
-	if c.form, err = s.names.Lookup(r.method); err != nil {
-		return c.fail(status.Convert(err)), nil
+	s.resolve(r)
+	if r.unknown != nil {
+		return c.fail(status.Convert(r.unknown)), nil
 	}
+	c.form = r.entry
 	in.Method = c.form.Form.Method
 	outcome := s.cfg.Unary(ctx, in)
 	if outcome.Status.Code() != codes.OK {
@@ -107,6 +108,13 @@ func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byt
 		c.out = append(c.out, '}')
 	}
 	return c.out, outcome
+}
+
+// resolve finds the method of a request, unless that is done.
+func (s *service) resolve(r *request) {
+	if r.invalid == "" && r.entry == nil && r.unknown == nil {
+		r.entry, r.unknown = s.names.Lookup(r.method)
+	}
 }
 
 // readMembers reads meta and timeout_ms, which this wire adds to the

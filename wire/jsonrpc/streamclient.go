@@ -48,7 +48,7 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		meta:    meta,
 		engine: stream.NewClient(stream.ClientConfig{
 			Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, alpnStream) },
-			Open:     func() stream.ClientSession { return newClientSession(framing, e.v1) },
+			Open:     func(*stream.Conn) stream.Session { return newClientSession(framing, e.v1) },
 			MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
 		}),
 	}, nil
@@ -143,6 +143,8 @@ func (x *clientCall) Read(frame []byte) error {
 
 func (x *clientCall) MaxFrame() int { return x.conn.maxReply(x.call) }
 
+func (x *clientCall) MayRepeat() bool { return x.call.MayRepeat() }
+
 // A clientSession is one connection. It has no state but the framer's.
 type clientSession struct {
 	deframer
@@ -164,39 +166,43 @@ func validObject(buf []byte) int {
 	return s.pos
 }
 
-// Route finds the id of a reply. Requests and notifications of the server, and
-// replies to nobody, are ignored. An error with a null id says that the server
-// could not tell which request it is about; as no call can be left waiting for
-// a reply that never comes, it ends the connection and all that is pending. Servers of version 1.0, such as Go's
-// net/rpc/jsonrpc, answer notifications so; there it is ignored.
-func (s *clientSession) Route(frame []byte) (uint32, stream.Kind, error) {
+// Receive finds the id of a reply. Requests and notifications of the server,
+// and replies to nobody, are ignored. An error with a null id says that the
+// server could not tell which request it is about; as no call can be left
+// waiting for a reply that never comes, it ends the connection and all that is
+// pending. Servers of version 1.0, such as Go's net/rpc/jsonrpc, answer
+// notifications so; there it is ignored.
+func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	if id, ok := idAtEnd(frame); ok {
-		return id, stream.Reply, nil
+		return stream.Frame{Kind: stream.Reply, ID: id}, nil
 	}
 	if frame[0] == '[' {
-		return 0, stream.Ignore, nil
+		return stream.Frame{}, nil
 	}
 	var r response
 	if err := r.parse(frame); err != nil {
-		return s.routeUnknown(frame, err)
+		return stream.Frame{}, s.judge(frame, err)
 	}
 	if id, ok := parseID(r.id); ok {
-		return id, stream.Reply, nil
+		return stream.Frame{Kind: stream.Reply, ID: id}, nil
 	}
 	if r.err != nil && (r.id == nil || string(r.id) == "null") && !s.v1 {
-		return 0, stream.Ignore, statusOf(r.err).Err()
+		return stream.Frame{}, statusOf(r.err).Err()
 	}
-	return 0, stream.Ignore, nil
+	return stream.Frame{}, nil
 }
 
-// routeUnknown judges what is no response: a request is ignored, other things
-// end the connection.
-func (s *clientSession) routeUnknown(frame []byte, err error) (uint32, stream.Kind, error) {
+// LastWords is [stream.Session]'s; a client has none.
+func (s *clientSession) LastWords(_ []byte, _ error, dst []byte) []byte { return dst }
+
+// judge says what to do about a frame that is no response: a request is
+// ignored, other things end the connection.
+func (s *clientSession) judge(frame []byte, err error) error {
 	var t text
 	if t.parse(frame, grammar{maxBatch: 1, v1: s.v1}) == nil && t.requests[0].invalid == "" {
-		return 0, stream.Ignore, nil
+		return nil
 	}
-	return 0, stream.Ignore, err
+	return err
 }
 
 // RouteTooLong finds the id if the server writes it before the result.

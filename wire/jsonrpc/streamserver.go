@@ -37,7 +37,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 		tls.NextProtos = []string{alpnStream}
 	}
 	return &streamServer{stream.NewServer(stream.ServerConfig{
-		Open: func(c *stream.ServerConn) stream.ServerSession {
+		Open: func(c *stream.Conn) stream.Session {
 			session := &serverSession{
 				deframer: newDeframer(framing, s.maxText()), service: s, conn: c,
 				who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight),
@@ -61,7 +61,7 @@ func (s *streamServer) Shutdown(ctx context.Context) error { return s.engine.Shu
 type serverSession struct {
 	deframer
 	service *service
-	conn    *stream.ServerConn
+	conn    *stream.Conn
 	who     caller
 	ids     flights
 	slots   chan struct{} // taken by the elements of batches
@@ -100,17 +100,18 @@ func (s *serverSession) parse(t *text, frame []byte) error {
 
 // Receive reads a frame here, before those behind it, so that a cancellation
 // finds the request that came before it.
-func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
+func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 	t := tasks.Get().(*task)
-	t.session, t.frame = s, frame
+	t.session = s
 	t.err = s.parse(&t.text, frame)
 	if t.err != nil {
-		return t, nil //nolint:nilerr // the task answers it
+		return stream.Frame{Kind: stream.Request, Task: t}, nil //nolint:nilerr // the task answers it
 	}
 	requests := t.text.requests
 	kept := requests[:0]
 	for _, r := range requests {
 		if !s.control(&r) {
+			s.service.resolve(&r)
 			t.ctxs = append(t.ctxs, s.ids.start(s.conn.Context(), &r))
 			kept = append(kept, r)
 		}
@@ -118,10 +119,13 @@ func (s *serverSession) Receive(frame []byte) (stream.Task, error) {
 	t.text.requests = kept
 	if len(kept) == 0 && len(requests) > 0 {
 		t.free()
-		return nil, nil //nolint:nilnil // nothing is to run
+		return stream.Frame{}, nil
 	}
-	return t, nil
+	return stream.Frame{Kind: stream.Request, Task: t}, nil
 }
+
+// RouteTooLong is [stream.Session]'s.
+func (s *serverSession) RouteTooLong([]byte) (uint32, bool) { return 0, false }
 
 // control does what the notifications of the protocol itself ask for, and
 // reports whether r was one. Those that it does not know are none of ours, and
@@ -152,7 +156,6 @@ func (s *serverSession) LastWords(_ []byte, err error, dst []byte) []byte {
 // A task is one frame being answered.
 type task struct {
 	session *serverSession
-	frame   []byte // where it was when text was read
 	text    text
 	err     error
 	ctxs    []context.Context // of the requests, made in order of arrival
@@ -170,27 +173,40 @@ func (t *task) free() {
 	tasks.Put(t)
 }
 
-func (t *task) Run(frame, dst []byte) []byte {
-	return t.reply(frame, dst, func(i int, dst []byte) []byte {
+// Pace is [stream.Task]'s. A batch runs on goroutines anyway.
+func (t *task) Pace() *stream.Pace {
+	if t.err != nil || t.text.batch {
+		return nil
+	}
+	r := &t.text.requests[0]
+	if r.entry == nil {
+		return nil // nothing runs
+	}
+	return &r.entry.Pace
+}
+
+// Run is [stream.Task]'s.
+func (t *task) Run(dst []byte) []byte {
+	return t.reply(dst, func(i int, dst []byte) []byte {
 		dst, _ = t.session.service.answer(t.ctxs[i], &t.session.who, &t.text.requests[i], dst)
 		return dst
 	})
 }
 
 // Refuse answers without running anything.
-func (t *task) Refuse(frame, dst []byte) []byte {
-	return t.reply(frame, dst, func(i int, dst []byte) []byte {
+func (t *task) Refuse(why error, dst []byte) []byte {
+	return t.reply(dst, func(i int, dst []byte) []byte {
 		r := &t.text.requests[i]
 		if r.notification() {
 			return dst
 		}
-		return r.appendStatus(dst, status.New(codes.Unavailable, "the server is shutting down"))
+		return r.appendStatus(dst, status.Convert(why))
 	})
 }
 
 // Abort answers for a handler that did not return. Those of a batch have
 // goroutines and answers of their own.
-func (t *task) Abort(_, dst []byte) []byte {
+func (t *task) Abort(dst []byte) []byte {
 	r := &t.session.service.nobody
 	if t.err == nil && !t.text.batch && len(t.text.requests) == 1 {
 		r = &t.text.requests[0]
@@ -201,11 +217,8 @@ func (t *task) Abort(_, dst []byte) []byte {
 	return t.session.framing.wrap(r.appendStatus(dst, rpc.DidNotReturn), len(dst))
 }
 
-func (t *task) reply(frame, dst []byte, run func(i int, dst []byte) []byte) []byte {
+func (t *task) reply(dst []byte, run func(i int, dst []byte) []byte) []byte {
 	requests := t.text.requests
-	for i := range requests {
-		requests[i].move(t.frame, frame)
-	}
 	one := func(i int, dst []byte) []byte {
 		defer t.session.ids.end(&requests[i])
 		return run(i, dst)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/stream"
 )
 
 // Reserved reports whether a name belongs to the protocol: section 4 of
@@ -39,7 +40,9 @@ type Entry struct {
 	Form *Form
 	// Short is set for the short name, by which the result may be bare.
 	Short bool
-	err   error
+	// Pace is that of its calls.
+	Pace stream.Pace
+	err  error
 }
 
 // NewNames indexes the methods that are registered already. The error names

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -11,6 +12,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/everywire/everywire"
 )
@@ -22,7 +26,8 @@ type Outgoing struct {
 	Method *everywire.Method
 	// Metadata to send: the context's and that of per-call credentials.
 	Metadata metadata.MD
-	// WantMeta is set if the caller asked for headers or trailers.
+	// WantMeta is set if the caller asked for headers or trailers by an option.
+	// That of a stream may ask later.
 	WantMeta bool
 	// WantPeer is set if the caller or a stats.Handler looks at the peer.
 	WantPeer bool
@@ -159,6 +164,21 @@ func (call *Outgoing) CheckReceived(n int) error {
 		return tooLarge("received", n, call.maxRecv)
 	}
 	return nil
+}
+
+// MayRepeat reports whether the method says that it may run twice.
+func (call *Outgoing) MayRepeat() bool {
+	if call.Method != nil {
+		return call.Method.Idempotency != everywire.IdempotencyUnknown
+	}
+	// A generated client knows its method without having been told.
+	name := strings.Replace(call.Path[1:], "/", ".", 1)
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return false
+	}
+	options, ok := d.Options().(*descriptorpb.MethodOptions)
+	return ok && options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN
 }
 
 // MaxReceive is the largest reply in bytes that the call may take.

@@ -2,15 +2,17 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-
-	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // ClientConfig is what a [Client] is made from.
@@ -19,120 +21,154 @@ type ClientConfig struct {
 	// returned by Do and Send as they are; rpc.ClientConfig.Dial fits.
 	Dial func(ctx context.Context) (net.Conn, error)
 	// Open makes the protocol's state of a new connection.
-	Open func() ClientSession
+	Open func(c *Conn) Session
 	// MaxFrame is the longest frame in bytes that may come in.
 	MaxFrame int
-	// WriteTimeout is how long the peer may not read before the connection is
-	// closed; ReadTimeout how long it may stop inside a frame. Zero means the
-	// default.
-	WriteTimeout, ReadTimeout time.Duration
-}
-
-// A ClientSession is a protocol's state of one connection.
-type ClientSession interface {
-	Framer
-	// Route says which call a frame is for. An error closes the connection.
-	Route(frame []byte) (id uint32, kind Kind, err error)
-	// RouteTooLong says which call a frame is for that is longer than the
-	// limit, from its first bytes, if it can. The call fails with
-	// ResourceExhausted, and the connection is closed.
-	RouteTooLong(head []byte) (id uint32, ok bool)
-}
-
-// Kind is what the client does with a frame.
-type Kind uint8
-
-const (
-	// Reply ends the call: it gets this frame.
-	Reply Kind = iota
-	// Part is kept for the call, before its Reply.
-	Part
-	// Ignore is for frames that are for no call.
-	Ignore
-)
-
-// An Exchange is one call: the request as it is sent and the reply as it is
-// read. Its methods run on the goroutine that called Do.
-type Exchange interface {
-	// Append appends the request to dst. It may be several frames, which are
-	// written as one unit. If it fails nothing is sent, and Do returns the
-	// error as it is.
-	Append(dst []byte, id uint32) ([]byte, error)
-	// AppendCancel appends the frame that tells the server that nobody waits
-	// any more, if the protocol has one.
-	AppendCancel(dst []byte, id uint32) []byte
-	// Read reads the reply: the frames that Route said are for id, one after
-	// the other without what came before their beginning. It keeps no
-	// reference to reply. Do returns its error as it is.
-	Read(reply []byte) error
-	// MaxFrame is the longest reply frame in bytes that this call takes, if
-	// that is more than ClientConfig.MaxFrame.
-	MaxFrame() int
+	// MaxInFlight is the number of requests of the server that may run at a
+	// time on one connection. Zero means one hundred.
+	MaxInFlight int
+	// PerCall opens a connection for every call.
+	PerCall bool
+	// Logger gets what goes wrong with requests of the server. Nil means
+	// slog.Default().
+	Logger *slog.Logger
+	Timeouts
 }
 
 // A Client owns at most one connection. It dials when a call needs one, also
 // after one has broken. It is safe for concurrent use.
 type Client struct {
 	cfg    ClientConfig
+	common connConfig
+	watch  watch
 	ctx    context.Context //nolint:containedctx // ends with Close; dialling must not end with the call that began it
 	cancel context.CancelFunc
 
+	current atomic.Pointer[Conn] // nil before the first call; may be broken
+
 	mu      sync.Mutex
-	conn    *clientConn // nil before the first call; may be broken
+	conns   map[*Conn]struct{}
 	dialing *dialing
+	fails   int       // attempts to dial that failed in a row
+	again   time.Time // before which no new attempt is made
+	lastErr error     // of the last attempt
 	closed  bool
-	running sync.WaitGroup // dialling and reading
+	running sync.WaitGroup // dialling
 }
 
 type dialing struct {
 	done chan struct{}
-	conn *clientConn
+	conn *Conn
 	err  error
 }
 
-// dialTimeout bounds one attempt, as in gRPC; the caller's context may end its
-// wait earlier.
-const dialTimeout = 20 * time.Second
+const (
+	// dialTimeout bounds one attempt, as in gRPC; the caller's context may end
+	// its wait earlier.
+	dialTimeout = 20 * time.Second
+	// attempts is how often a call is sent at most, on as many connections.
+	attempts = 4
+	// After the second attempt to dial that failed in a row, the next one is
+	// made no sooner than firstPause later; then the pause doubles.
+	firstPause = 10 * time.Millisecond
+	maxPause   = time.Second
+)
 
 var errClosing = status.Error(codes.Canceled, "the client connection is closing")
 
 // NewClient makes a client. It does not dial.
 func NewClient(cfg ClientConfig) *Client {
-	cfg.WriteTimeout = timeout(cfg.WriteTimeout)
-	cfg.ReadTimeout = timeout(cfg.ReadTimeout)
-	c := &Client{cfg: cfg}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 100
+	}
+	c := &Client{cfg: cfg, conns: map[*Conn]struct{}{}}
+	c.common.set(cfg.MaxFrame, cfg.MaxInFlight, cfg.Timeouts, cfg.Logger)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Do runs one call. It returns when the reply has been read, when ctx ends, or
-// when the connection breaks. The peer is nil if there was no connection.
-//
-// The error is that of Dial, Append or Read, that of ctx, or a status:
-// Unavailable if the connection broke, Canceled after Close,
-// ResourceExhausted for a reply longer than the limit.
+// Do runs one call, see [Conn.Do]. If the connection breaks the call is made
+// again on a new one, a few times at most, provided that it did not run or may
+// run twice. The peer is nil if there was no connection.
 func (c *Client) Do(ctx context.Context, x Exchange) (*peer.Peer, error) {
-	for {
+	var first error // that of the attempt before which the call might have run, or of the first
+	for attempt := 1; ; attempt++ {
 		conn, err := c.connect(ctx)
 		if err != nil {
+			if first != nil && ctx.Err() == nil {
+				err = &againError{first, err}
+			}
 			return nil, err
 		}
-		p, id, ok := conn.register(x.MaxFrame())
-		if !ok {
-			continue // it broke just now; nothing was sent
+		err = conn.Do(ctx, x)
+		c.release(conn)
+		var broken *BrokenError
+		if err == nil || !errors.As(err, &broken) {
+			return conn.peer, err
 		}
-		return conn.peer, conn.do(ctx, x, p, id)
+		if attempt == attempts || broken.Written && !x.MayRepeat() {
+			return conn.peer, err
+		}
+		if first == nil || broken.Written {
+			first = err
+		}
 	}
 }
 
-// Send writes what add appends, as one unit, and returns when it is with the
-// socket. Nobody answers it.
+// An againError is that of a call which lost its connection and got no other.
+type againError struct{ first, again error }
+
+func (e *againError) Error() string { return e.GRPCStatus().Message() }
+
+// Unwrap gives the reason why there is no other connection.
+func (e *againError) Unwrap() error { return e.again }
+
+// GRPCStatus makes the error Unavailable to the status package.
+func (e *againError) GRPCStatus() *status.Status {
+	return status.Newf(codes.Unavailable, "%v; trying again failed: %v", e.first, e.again)
+}
+
+// Send sends what add appends, see [Conn.Send].
 func (c *Client) Send(ctx context.Context, add func(dst []byte) ([]byte, error)) (*peer.Peer, error) {
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return conn.peer, conn.send(ctx, add)
+	err = conn.Send(ctx, add)
+	c.release(conn)
+	return conn.peer, err
+}
+
+// release closes a connection that was made for one call.
+func (c *Client) release(conn *Conn) {
+	if c.cfg.PerCall {
+		conn.fail(errClosing)
+		c.forget(conn)
+	}
+}
+
+func (c *Client) forget(conn *Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.conns, conn)
+}
+
+// OpenStream begins a stream, see [Conn.OpenStream].
+func (c *Client) OpenStream(ctx context.Context, x Exchange, grant func(dst []byte, id uint32, n int) []byte) (*Stream, *peer.Peer, error) {
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := conn.OpenStream(ctx, x, grant)
+	if err != nil {
+		c.release(conn)
+		return nil, conn.peer, err
+	}
+	s.whenClosed = func() { c.release(conn) }
+	return s, conn.peer, nil
 }
 
 // Close closes the connection. Calls under way fail with Canceled, and so do
@@ -140,34 +176,58 @@ func (c *Client) Send(ctx context.Context, add func(dst []byte) ([]byte, error))
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	conn := c.conn
+	conns := make([]*Conn, 0, len(c.conns))
+	for conn := range c.conns {
+		conns = append(conns, conn)
+	}
 	c.mu.Unlock()
 	c.cancel()
-	if conn != nil {
+	for _, conn := range conns {
 		conn.fail(errClosing)
+		conn.readers.Wait()
 	}
 	c.running.Wait()
 	return nil
 }
 
+func (c *Client) config() *connConfig { return &c.common }
+
+func (c *Client) keepsReading() bool { return false }
+
+// over is [owner]'s.
+func (c *Client) over(conn *Conn, err error, head []byte) {
+	conn.failTooLong(err, head)
+	conn.fail(conn.w.cause(err))
+	c.forget(conn)
+}
+
 // connect returns the connection, after dialling if there is none. Callers
 // that need one at the same time wait for the same attempt.
-func (c *Client) connect(ctx context.Context) (*clientConn, error) {
+func (c *Client) connect(ctx context.Context) (*Conn, error) {
+	if c.cfg.PerCall {
+		return c.dial(ctx)
+	}
+	if conn := c.current.Load(); conn != nil && !conn.isBroken() {
+		return conn, nil
+	}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
 		return nil, errClosing
 	}
-	if conn := c.conn; conn != nil && !conn.isBroken() {
+	if conn := c.current.Load(); conn != nil && !conn.isBroken() {
 		c.mu.Unlock()
 		return conn, nil
 	}
 	d := c.dialing
 	if d == nil {
+		if c.fails > 1 && time.Now().Before(c.again) {
+			defer c.mu.Unlock()
+			return nil, c.lastErr
+		}
 		d = &dialing{done: make(chan struct{})}
 		c.dialing = d
-		c.running.Add(1)
-		go c.dial(d) //nolint:contextcheck // others wait for it too: it has the client's context
+		c.running.Go(func() { c.dialShared(d) }) //nolint:contextcheck // others wait for it too: it has the client's context
 	}
 	c.mu.Unlock()
 	select {
@@ -178,27 +238,46 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	}
 }
 
-func (c *Client) dial(d *dialing) {
-	defer c.running.Done()
-	ctx, cancel := context.WithTimeout(c.ctx, dialTimeout)
-	raw, err := c.cfg.Dial(ctx)
-	cancel()
+func (c *Client) dialShared(d *dialing) {
+	d.conn, d.err = c.dial(c.ctx)
+	c.mu.Lock()
+	c.dialing = nil
+	switch {
+	case d.err == nil:
+		c.current.Store(d.conn)
+		c.fails = 0
+	default:
+		c.fails++
+		c.lastErr = d.err
+		if c.fails > 1 {
+			pause := min(firstPause<<min(c.fails-2, 16), maxPause)
+			c.again = time.Now().Add(pause/2 + rand.N(pause/2)) //nolint:gosec // no secret
+		}
+	}
+	c.mu.Unlock()
+	close(d.done)
+}
 
+func (c *Client) dial(ctx context.Context) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	raw, err := c.cfg.Dial(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dialing = nil
 	switch {
 	case c.closed:
 		if err == nil {
 			_ = raw.Close() // nobody has used it
 		}
-		d.err = errClosing
+		return nil, errClosing
 	case err != nil:
-		d.err = err
-	default:
-		d.conn = newClientConn(raw, rpc.PeerOf(raw), c.cfg)
-		c.conn = d.conn
-		c.running.Go(d.conn.read)
+		return nil, err
 	}
-	close(d.done)
+	conn := newConn(c, raw, &c.watch)
+	conn.session = c.cfg.Open(conn)
+	conn.rd.framer = conn.session
+	c.conns[conn] = struct{}{}
+	conn.beWatched()
+	return conn, nil
 }

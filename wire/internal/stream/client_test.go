@@ -31,9 +31,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func overPipe(t *testing.T) (*stream.Client, net.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
+	var dials atomic.Int32
 	client := stream.NewClient(stream.ClientConfig{
-		Dial:     func(context.Context) (net.Conn, error) { return ours, nil },
-		Open:     func() stream.ClientSession { return new(lineClient) },
+		Dial: func(context.Context) (net.Conn, error) {
+			if dials.Add(1) > 1 {
+				return nil, &rpc.DialError{Target: "the pipe", Err: errors.New("there is one only")}
+			}
+			return ours, nil
+		},
+		Open:     openLineClient,
 		MaxFrame: 1000,
 	})
 	t.Cleanup(func() {
@@ -198,7 +204,7 @@ func TestRedial(t *testing.T) {
 			ends <- theirs
 			return ours, nil
 		},
-		Open:     func() stream.ClientSession { return new(lineClient) },
+		Open:     openLineClient,
 		MaxFrame: 1000,
 	})
 	defer client.Close()
@@ -266,7 +272,7 @@ func TestPartsAreBounded(t *testing.T) {
 			}
 		}
 	}()
-	wantStatus(t, <-done, codes.Unavailable, "limit of 1000 bytes")
+	wantStatus(t, <-done, codes.ResourceExhausted, "larger than max (1000)")
 }
 
 func TestClose(t *testing.T) {
@@ -308,7 +314,7 @@ func TestDialIsShared(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		},
-		Open:     func() stream.ClientSession { return new(lineClient) },
+		Open:     openLineClient,
 		MaxFrame: 1000,
 	})
 	defer client.Close()
@@ -415,7 +421,7 @@ func TestModel(t *testing.T) {
 				ends <- theirs
 				return ours, nil
 			},
-			Open:     func() stream.ClientSession { return new(lineClient) },
+			Open:     openLineClient,
 			MaxFrame: 1000,
 		})
 		servers := make(chan struct{})

@@ -6,15 +6,29 @@ import (
 	"testing"
 )
 
+// newTestConn makes a connection of a client that was not dialled.
+func newTestConn(t *testing.T) *Conn {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	c := NewClient(ClientConfig{MaxFrame: 1000})
+	t.Cleanup(func() {
+		ours.Close()
+		theirs.Close()
+		c.Close()
+	})
+	return newConn(c, ours, &c.watch)
+}
+
 // Ids wrap around, have no special values, and are not used twice at a time.
 func TestIDsWrapAround(t *testing.T) {
-	c := &clientConn{pending: map[uint32]*pending{}, lastID: math.MaxUint32 - 2}
-	c.pending[math.MaxUint32] = &pending{}
-	c.pending[1] = &pending{}
+	c := newTestConn(t)
+	c.lastID = math.MaxUint32 - 2
+	c.pending[math.MaxUint32] = &call{}
+	c.pending[1] = &call{}
 	for _, want := range []uint32{math.MaxUint32 - 1, 0, 2} {
-		p, id, ok := c.register(0)
-		if !ok || id != want || c.pending[id] != p {
-			t.Errorf("the id is %d, want %d", id, want)
+		p, err := c.register(nil)
+		if err != nil || p.id != want || c.pending[want] != p {
+			t.Errorf("the call is %+v, want the id %d", p, want)
 		}
 	}
 }
@@ -23,25 +37,20 @@ func TestIDsWrapAround(t *testing.T) {
 type bombExchange struct{ Exchange }
 
 func (bombExchange) Append([]byte, uint32) ([]byte, error) { panic("encoding this request panics") }
-
-type noSession struct{ ClientSession }
+func (bombExchange) MaxFrame() int                         { return 0 }
 
 // A caller that recovers from a panic of its codec leaves no call behind.
 func TestPanicInAppend(t *testing.T) {
-	ours, theirs := net.Pipe()
-	defer ours.Close()
-	defer theirs.Close()
-	c := newClientConn(ours, nil, ClientConfig{Open: func() ClientSession { return noSession{} }, MaxFrame: 1000})
-	p, id, _ := c.register(0)
+	c := newTestConn(t)
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("the panic did not reach the caller")
 			}
 		}()
-		_ = c.do(t.Context(), bombExchange{}, p, id)
+		_ = c.Do(t.Context(), bombExchange{})
 	}()
-	if len(c.pending) != 0 || c.count.Load() != 0 {
-		t.Errorf("%d calls are pending, the count is %d", len(c.pending), c.count.Load())
+	if len(c.pending) != 0 || c.load.Load() != 0 {
+		t.Errorf("%d calls are pending, the load is %d", len(c.pending), c.load.Load())
 	}
 }

@@ -57,15 +57,15 @@ func split(frame []byte) (id uint32, word, text string, err error) {
 
 type lineClient struct{ lines }
 
-func (c *lineClient) Route(frame []byte) (uint32, stream.Kind, error) {
+func (c *lineClient) Receive(frame []byte) (stream.Frame, error) {
 	id, word, _, err := split(frame)
 	switch word {
 	case "reply":
-		return id, stream.Reply, err
+		return stream.Frame{Kind: stream.Reply, ID: id}, err
 	case "part":
-		return id, stream.Part, err
+		return stream.Frame{Kind: stream.Part, ID: id}, err
 	}
-	return id, stream.Ignore, err
+	return stream.Frame{}, err
 }
 
 func (c *lineClient) RouteTooLong(head []byte) (uint32, bool) {
@@ -74,10 +74,15 @@ func (c *lineClient) RouteTooLong(head []byte) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
+func (c *lineClient) LastWords(_ []byte, _ error, dst []byte) []byte { return dst }
+
+func openLineClient(*stream.Conn) stream.Session { return new(lineClient) }
+
 // A lineCall sends text and keeps the reply.
 type lineCall struct {
 	text     string
 	max      int
+	repeat   bool
 	appended error
 	id       uint32
 	reply    string
@@ -90,7 +95,8 @@ func (c *lineCall) Append(dst []byte, id uint32) ([]byte, error) {
 func (c *lineCall) AppendCancel(dst []byte, id uint32) []byte {
 	return fmt.Appendf(dst, "%d cancel -\n", id)
 }
-func (c *lineCall) MaxFrame() int { return c.max }
+func (c *lineCall) MaxFrame() int   { return c.max }
+func (c *lineCall) MayRepeat() bool { return c.repeat }
 func (c *lineCall) Read(reply []byte) error {
 	c.reply = string(reply)
 	return nil
@@ -100,6 +106,7 @@ func (c *lineCall) Read(reply []byte) error {
 type lineServer struct {
 	handle func(ctx context.Context, text string) (reply string)
 	told   func(text string)
+	pace   stream.Pace
 
 	mu   sync.Mutex
 	open []*lineSession
@@ -108,13 +115,13 @@ type lineServer struct {
 type lineSession struct {
 	lines
 	srv  *lineServer
-	conn *stream.ServerConn
+	conn *stream.Conn
 
 	mu    sync.Mutex
 	calls map[uint32]context.CancelFunc
 }
 
-func (s *lineServer) session(c *stream.ServerConn) stream.ServerSession {
+func (s *lineServer) session(c *stream.Conn) stream.Session {
 	ls := &lineSession{srv: s, conn: c, calls: map[uint32]context.CancelFunc{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,13 +133,14 @@ type lineTask struct {
 	session *lineSession
 	ctx     context.Context // of the call that this is
 	id      uint32
+	text    string
 	tell    bool
 }
 
-func (s *lineSession) Receive(frame []byte) (stream.Task, error) {
-	id, word, _, err := split(frame)
+func (s *lineSession) Receive(frame []byte) (stream.Frame, error) {
+	id, word, text, err := split(frame)
 	if err != nil {
-		return nil, err
+		return stream.Frame{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,14 +149,18 @@ func (s *lineSession) Receive(frame []byte) (stream.Task, error) {
 		if cancel := s.calls[id]; cancel != nil {
 			cancel()
 		}
-		return nil, nil // nothing to run, as Receive documents
+		return stream.Frame{}, nil
 	case "tell":
-		return &lineTask{session: s, ctx: s.conn.Context(), tell: true}, nil
+		return stream.Frame{Kind: stream.Request, Task: &lineTask{session: s, ctx: s.conn.Context(), text: text, tell: true}}, nil
+	case "reply":
+		return stream.Frame{Kind: stream.Reply, ID: id}, nil
 	}
 	ctx, cancel := context.WithCancel(s.conn.Context())
 	s.calls[id] = cancel
-	return &lineTask{session: s, ctx: ctx, id: id}, nil
+	return stream.Frame{Kind: stream.Request, Task: &lineTask{session: s, ctx: ctx, id: id, text: text}}, nil
 }
+
+func (s *lineSession) RouteTooLong([]byte) (uint32, bool) { return 0, false }
 
 func (s *lineSession) LastWords(_ []byte, err error, dst []byte) []byte {
 	return fmt.Appendf(dst, "0 bye %v\n", err)
@@ -163,26 +175,27 @@ func (t *lineTask) end() {
 	delete(t.session.calls, t.id)
 }
 
-func (t *lineTask) Run(frame, dst []byte) []byte {
+func (t *lineTask) Pace() *stream.Pace { return &t.session.srv.pace }
+
+func (t *lineTask) Run(dst []byte) []byte {
 	defer t.end()
-	_, _, text, _ := split(frame)
 	if t.tell {
-		t.session.srv.told(text)
+		t.session.srv.told(t.text)
 		return dst
 	}
-	reply := t.session.srv.handle(t.ctx, text)
+	reply := t.session.srv.handle(t.ctx, t.text)
 	if t.ctx.Err() != nil {
 		return dst
 	}
 	return fmt.Appendf(dst, "%d reply %s\n", t.id, reply)
 }
 
-func (t *lineTask) Refuse(_, dst []byte) []byte {
+func (t *lineTask) Refuse(_ error, dst []byte) []byte {
 	t.end()
 	return fmt.Appendf(dst, "%d reply refused\n", t.id)
 }
 
-func (t *lineTask) Abort(_, dst []byte) []byte {
+func (t *lineTask) Abort(dst []byte) []byte {
 	return fmt.Appendf(dst, "%d reply aborted\n", t.id)
 }
 
@@ -222,7 +235,7 @@ func dialer(addr string) *stream.Client {
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		},
-		Open:     func() stream.ClientSession { return new(lineClient) },
+		Open:     openLineClient,
 		MaxFrame: 1 << 20,
 	})
 }

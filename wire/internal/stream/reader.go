@@ -1,93 +1,70 @@
 package stream
 
 import (
-	"errors"
 	"io"
 	"net"
-	"os"
-	"sync"
-	"time"
 )
 
-const (
-	readSize = 16 << 10 // of an idle connection's read buffer
-	// progress is how much of a frame must arrive within one read timeout.
-	progress = 16 << 10
-)
+// calmReads is how many small reads in a row show that a connection needs no
+// large buffer any more.
+const calmReads = 32
 
-var (
-	errStopped = errors.New("reading was stopped")
-	errStalled = errors.New("the peer stopped in the middle of a frame")
-)
-
-// A reader cuts the bytes of a connection into frames. One goroutine calls
-// next; any may call stop.
+// A reader cuts the bytes of a connection into frames. It belongs to whoever
+// has the lead.
 type reader struct {
-	conn    net.Conn
-	framer  Framer
-	limit   func() int
-	timeout time.Duration // while a frame is incomplete
+	framer Framer
 
-	buf  []byte
-	r, w int // buf[r:w] has arrived and is not consumed
-
-	deadline bool // one is set
-	renewAt  int  // set it anew when so many bytes of the frame are there
-
-	mu      sync.Mutex // orders stop and the setting of deadlines
-	stopped bool
+	buf  *buffer // nil when nothing is unread, at times
+	r, w int     // buf.b[r:w] has arrived and is not consumed
+	calm int     // small reads in a row into a large buffer
 }
 
-// next returns the next frame, valid until the next call. The error is io.EOF
-// only between frames.
-func (r *reader) next() ([]byte, error) {
-	for {
-		if r.r < r.w {
-			from, to, err := r.framer.Next(r.buf[r.r:r.w])
-			if err != nil {
-				return nil, err
-			}
-			if to > 0 {
-				frame := r.buf[r.r+from : r.r+to]
-				if limit := r.limit(); len(frame) > limit {
-					r.r += from
-					return nil, &TooLargeError{limit}
-				}
-				r.r += to
-				r.renewAt = 0
-				return frame, nil
-			}
+// next returns the next frame of what has arrived, nil if it is not complete.
+// The frame stays as it is until detach or the next read.
+func (r *reader) next(limit int) ([]byte, error) {
+	if r.r == r.w {
+		return nil, nil
+	}
+	from, to, err := r.framer.Next(r.buf.b[r.r:r.w])
+	switch {
+	case err != nil:
+		return nil, err
+	case to > 0:
+		frame := r.buf.b[r.r+from : r.r+to : r.r+to]
+		if len(frame) > limit {
 			r.r += from
-		}
-		if limit := r.limit(); r.w-r.r > limit {
 			return nil, &TooLargeError{limit}
 		}
-		if err := r.fill(); err != nil {
-			return nil, err
-		}
+		r.r += to
+		return frame, nil
 	}
+	r.r += from
+	if r.w-r.r > limit {
+		return nil, &TooLargeError{limit}
+	}
+	return nil, nil
 }
 
 // unread is what has arrived of the frame that next could not return.
-func (r *reader) unread() []byte { return r.buf[r.r:r.w] }
-
-func (r *reader) fill() error {
-	r.makeRoom()
-	if err := r.setDeadline(); err != nil {
-		return err
+func (r *reader) unread() []byte {
+	if r.buf == nil {
+		return nil
 	}
-	n, err := r.conn.Read(r.buf[r.w:])
+	return r.buf.b[r.r:r.w]
+}
+
+// read reads once. The error is io.EOF only between frames.
+func (r *reader) read(conn net.Conn) error {
+	r.makeRoom()
+	n, err := conn.Read(r.buf.b[r.w:])
 	r.w += n
-	if n > 0 || err == nil {
+	if n > 0 {
+		if n > smallRead {
+			r.calm = 0
+		}
 		return nil // an error comes again
 	}
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		if r.isStopped() {
-			return errStopped
-		}
-		return errStalled
-	case err == io.EOF && r.r < r.w: //nolint:errorlint // io.Reader promises io.EOF itself
+	if err == io.EOF && r.r < r.w { //nolint:errorlint // io.Reader promises io.EOF itself
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -96,57 +73,56 @@ func (r *reader) fill() error {
 // makeRoom makes space behind w. The buffer grows with what has arrived, never
 // with what a length field promises.
 func (r *reader) makeRoom() {
+	size := 0
+	if r.buf != nil {
+		size = len(r.buf.b)
+	}
 	switch {
+	case r.buf == nil:
+		r.buf, r.r, r.w = newReadBuffer(smallRead), 0, 0
 	case r.r == r.w:
+		// Everything is consumed. If the last read filled the buffer there is
+		// probably more: take a large one. One that is too large for long is
+		// given back.
+		filled := r.w == size
 		r.r, r.w = 0, 0
-		if r.buf == nil || len(r.buf) > keep {
-			r.buf = make([]byte, readSize)
+		switch {
+		case filled && size < largeRead:
+			r.replace(largeRead)
+		case size > largeRead:
+			r.replace(largeRead)
+		case size > smallRead:
+			if r.calm++; r.calm > calmReads {
+				r.calm = 0
+				r.replace(smallRead)
+			}
 		}
-	case r.w < len(r.buf):
-	case r.r > 0:
-		r.w = copy(r.buf, r.buf[r.r:r.w])
+	case r.w < size:
+	case r.r >= size/2: // mostly consumed: moving the rest is cheap
+		r.w = copy(r.buf.b, r.buf.b[r.r:r.w])
 		r.r = 0
 	default:
-		grown := make([]byte, 2*len(r.buf))
-		copy(grown, r.buf)
-		r.buf = grown
+		r.replace(max(2*size, largeRead))
 	}
 }
 
-// setDeadline sets a deadline while a frame is incomplete, and renews it when
-// progress bytes more have come: a peer may be slow, but may not hold a
-// connection with a byte now and then.
-func (r *reader) setDeadline() error {
-	partial := r.w - r.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.stopped:
-		return errStopped
-	case partial == 0:
-		if !r.deadline {
-			return nil
-		}
-		r.deadline = false
-		return r.conn.SetReadDeadline(time.Time{})
-	case r.deadline && r.renewAt > 0 && partial < r.renewAt:
-		return nil
+// replace puts another buffer in the place of buf, with what is unread.
+func (r *reader) replace(size int) {
+	old := r.detach(size)
+	old.free()
+}
+
+// detach takes the buffer away, with all frames in it, and goes on with a new
+// one of the given size that has what is unread.
+func (r *reader) detach(size int) *buffer {
+	old := r.buf
+	rest := r.unread()
+	if len(rest) == 0 && size == 0 {
+		r.buf, r.r, r.w = nil, 0, 0
+		return old
 	}
-	r.deadline = true
-	r.renewAt = partial + progress
-	return r.conn.SetReadDeadline(time.Now().Add(r.timeout))
-}
-
-// stop makes next return errStopped, now and always.
-func (r *reader) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopped = true
-	_ = r.conn.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
-}
-
-func (r *reader) isStopped() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stopped
+	r.buf = newReadBuffer(max(size, len(rest)))
+	r.w = copy(r.buf.b, rest)
+	r.r = 0
+	return old
 }

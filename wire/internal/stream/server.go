@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -13,74 +14,60 @@ import (
 // ServerConfig is what a [Server] is made from.
 type ServerConfig struct {
 	// Open makes the protocol's state of a new connection.
-	Open func(c *ServerConn) ServerSession
+	Open func(c *Conn) Session
 	// MaxFrame is the longest frame in bytes that may come in.
 	MaxFrame int
 	// MaxInFlight is the number of tasks of one connection that may run at a
-	// time. Reading stops until one ends.
+	// time. Reading stops until one ends; so it does while the frames of running
+	// tasks are longer than two of the longest.
 	MaxInFlight int
 	// TLS is nil for cleartext.
 	TLS *tls.Config
 	// Logger gets a warning for each connection that is closed because of what
-	// its peer sent.
+	// its peer sent. Nil means slog.Default().
 	Logger *slog.Logger
-	// WriteTimeout is how long a peer may not read before its connection is
-	// closed; ReadTimeout how long it may stop inside a frame. Between frames
-	// there is no timeout. Zero means the default.
-	WriteTimeout, ReadTimeout time.Duration
+	Timeouts
 }
 
-// A ServerSession is a protocol's state of one connection.
-type ServerSession interface {
-	Framer
-	// Receive takes the next frame. It returns nil if there is nothing to run,
-	// as for a cancellation. An error closes the connection. The engine keeps
-	// the frame for the task, but perhaps elsewhere: a task that needs parts
-	// of it keeps offsets.
-	Receive(frame []byte) (Task, error)
-	// LastWords is called when the connection is about to be closed because of
-	// what the peer sent: err is a *[TooLargeError], or what Next or Receive
-	// returned, and head what has arrived of the frame in question. What it
-	// appends to dst is sent before the connection is closed.
-	LastWords(head []byte, err error, dst []byte) []byte
-}
-
-// A Task is a request that the engine runs. Run or Refuse is called, once.
-type Task interface {
-	// Run runs the request and appends the reply to dst, if there is one. frame
-	// is that which Receive had, valid until Run returns.
-	Run(frame, dst []byte) []byte
-	// Refuse appends the reply to a request that is not run, because the
-	// server is shutting down.
-	Refuse(frame, dst []byte) []byte
-	// Abort is called after Run or Refuse if that did not return: it panicked,
-	// or its goroutine was ended (runtime.Goexit), as a program's code may do.
-	// It appends the reply. What the other had appended is dropped.
-	Abort(frame, dst []byte) []byte
-}
+const (
+	handshakeTimeout = 10 * time.Second
+	// lingerTimeout is how long a closing connection reads and drops what still
+	// comes: closed with unread bytes, TCP would reset, and the peer could lose
+	// the last replies.
+	lingerTimeout = time.Second
+)
 
 // A Server runs the tasks of a protocol's connections.
 type Server struct {
-	cfg ServerConfig
+	cfg    ServerConfig
+	common connConfig
+	watch  watch
 	// draining ends when Shutdown begins: handshakes under way are given up.
 	draining context.Context //nolint:containedctx // a signal
 	drain    context.CancelFunc
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
-	conns     map[*ServerConn]struct{}
+	conns     map[*serverConn]struct{}
 	closing   bool
 	running   sync.WaitGroup // connections
 }
 
+// A serverConn is a connection from accept to close.
+type serverConn struct {
+	raw  net.Conn
+	conn *Conn // nil until the handshake is done; Server.mu
+	// closed is closed when the connection is.
+	closed chan struct{}
+}
+
 // NewServer makes a server.
 func NewServer(cfg ServerConfig) *Server {
-	cfg.WriteTimeout = timeout(cfg.WriteTimeout)
-	cfg.ReadTimeout = timeout(cfg.ReadTimeout)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	s := &Server{cfg: cfg, listeners: map[net.Listener]struct{}{}, conns: map[*ServerConn]struct{}{}}
+	s := &Server{cfg: cfg, listeners: map[net.Listener]struct{}{}, conns: map[*serverConn]struct{}{}}
+	s.common.set(cfg.MaxFrame, max(1, cfg.MaxInFlight), cfg.Timeouts, cfg.Logger)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	return s
 }
@@ -118,20 +105,119 @@ func (s *Server) Serve(lis net.Listener) error {
 }
 
 // ServeConn serves one connection that was accepted elsewhere, until it ends.
-func (s *Server) ServeConn(conn net.Conn) {
-	if c := s.add(conn); c != nil {
-		defer s.remove(c)
-		c.serve()
+func (s *Server) ServeConn(raw net.Conn) {
+	if sc := s.start(raw); sc != nil {
+		<-sc.closed
 	}
 }
 
-func (s *Server) start(conn net.Conn) {
-	if c := s.add(conn); c != nil {
-		go func() {
-			defer s.remove(c)
-			c.serve()
-		}()
+// start begins to serve a connection. It returns nil, with raw closed, if the
+// server is closing.
+func (s *Server) start(raw net.Conn) *serverConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		_ = raw.Close() // nobody has used it
+		return nil
 	}
+	sc := &serverConn{raw: raw, closed: make(chan struct{})}
+	s.conns[sc] = struct{}{}
+	s.running.Add(1)
+	go s.serve(sc)
+	return sc
+}
+
+// serve begins a connection and becomes its first reader. Its end is over's.
+func (s *Server) serve(sc *serverConn) {
+	raw, err := s.handshake(sc.raw)
+	if err != nil {
+		if s.draining.Err() == nil {
+			s.warn(sc.raw, "TLS handshake failed", err)
+		}
+		_ = sc.raw.Close() // the handshake's error is the one to tell
+		s.remove(sc)
+		return
+	}
+	c := newConn(&servedConn{s, sc}, raw, &s.watch)
+	c.session = s.cfg.Open(c)
+	c.rd.framer = c.session
+	s.mu.Lock()
+	sc.conn = c
+	closing := s.closing
+	s.mu.Unlock()
+	if closing {
+		c.drain()
+	}
+	c.mu.Lock()
+	c.take(nil)
+	c.mu.Unlock()
+	c.read(nil)
+}
+
+func (s *Server) handshake(raw net.Conn) (net.Conn, error) {
+	if s.cfg.TLS == nil {
+		return raw, nil
+	}
+	ctx, cancel := context.WithTimeout(s.draining, handshakeTimeout)
+	defer cancel()
+	conn := tls.Server(raw, s.cfg.TLS)
+	return conn, conn.HandshakeContext(ctx)
+}
+
+// A servedConn is the [owner] of one connection.
+type servedConn struct {
+	*Server
+	sc *serverConn
+}
+
+func (s *Server) config() *connConfig { return &s.common }
+
+func (s *Server) keepsReading() bool { return true }
+
+// over is [owner]'s: what runs may finish, what it answers goes out.
+func (o *servedConn) over(c *Conn, err error, head []byte) {
+	s := o.Server
+	defer s.remove(o.sc)
+	c.cancel()
+	cause := c.w.cause(err)
+	c.failTooLong(err, head)
+	c.endCalls(cause)
+	c.waitIdle()
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, errStopped), errors.Is(err, errIdle):
+	case isNetError(err):
+		c.fail(cause)
+		return
+	default:
+		s.warn(c.raw, "closed a connection", cause)
+		unit := newBuffer()
+		unit.b = c.session.LastWords(head, err, unit.b)
+		c.write(unit)
+	}
+	c.linger()
+	c.w.fail(net.ErrClosed)
+}
+
+// linger sends what is queued, says that nothing more will come, and waits for
+// the peer to close too.
+func (c *Conn) linger() {
+	c.beWatched() // what the peer does not read must not hold us
+	if c.w.drain(context.Background()) != nil {
+		return
+	}
+	half, ok := c.raw.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	if c.raw.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
+		_, _ = io.Copy(io.Discard, c.raw) // any end will do
+	}
+}
+
+// isNetError tells the connection's own errors from what the peer sent.
+func isNetError(err error) bool {
+	var op net.Error
+	return errors.As(err, &op) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
 
 // Shutdown stops accepting, refuses new requests, lets the tasks under way
@@ -144,9 +230,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for lis := range s.listeners {
 		_ = lis.Close() // nothing can be done about it
 	}
-	conns := make([]*ServerConn, 0, len(s.conns))
-	for c := range s.conns {
-		conns = append(conns, c)
+	conns := make([]*Conn, 0, len(s.conns))
+	for sc := range s.conns {
+		if sc.conn != nil {
+			conns = append(conns, sc.conn)
+		}
 	}
 	s.mu.Unlock()
 	for _, c := range conns {
@@ -163,7 +251,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	for _, c := range conns {
-		c.close(errors.New("the server is shutting down"))
+		c.cancel()
+		c.fail(errors.New("the server is shutting down"))
 	}
 	return ctx.Err()
 }
@@ -184,23 +273,15 @@ func (s *Server) removeListener(lis net.Listener) {
 	delete(s.listeners, lis)
 }
 
-// add returns nil, with conn closed, if the server is closing.
-func (s *Server) add(conn net.Conn) *ServerConn {
+func (s *Server) remove(sc *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
-		_ = conn.Close() // nobody has used it
-		return nil
-	}
-	c := newServerConn(s, conn)
-	s.conns[c] = struct{}{}
-	s.running.Add(1)
-	return c
+	delete(s.conns, sc)
+	close(sc.closed)
+	s.running.Done()
 }
 
-func (s *Server) remove(c *ServerConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
-	s.running.Done()
+func (s *Server) warn(raw net.Conn, msg string, err error) {
+	s.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, msg,
+		slog.String("remote", raw.RemoteAddr().String()), slog.String("reason", err.Error()))
 }

@@ -193,6 +193,7 @@ func TestMaxInFlight(t *testing.T) {
 				fmt.Fprintf(conn, "%d call x\n", i)
 			}
 		}()
+		time.Sleep(time.Second) // those that run on the reading goroutine are taken over
 		synctest.Wait()
 		mu.Lock()
 		if running != 3 {
@@ -366,7 +367,7 @@ func TestTLS(t *testing.T) {
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			return (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", addr) //nolint:gosec // what is tested is the frames
 		},
-		Open:     func() stream.ClientSession { return new(lineClient) },
+		Open:     openLineClient,
 		MaxFrame: 1 << 20,
 	})
 	defer client.Close()

@@ -26,6 +26,88 @@ type Framer interface {
 	Next(buf []byte) (from, to int, err error)
 }
 
+// A Session is a protocol's state of one connection, at either end. The engine
+// calls it from one goroutine at a time. Its methods must not block and run no
+// user code.
+type Session interface {
+	Framer
+	// Receive says what the next frame is for. An error closes the connection.
+	// The frame's bytes do not change before the Task that Receive returned has
+	// ended; without a Task they are not to be kept.
+	Receive(frame []byte) (Frame, error)
+	// RouteTooLong says which call of ours a frame is for that is longer than
+	// the limit, from its first bytes, if it can. The call fails with
+	// ResourceExhausted, and the connection is closed.
+	RouteTooLong(head []byte) (id uint32, ok bool)
+	// LastWords is called at a server when the connection is about to be closed
+	// because of what the peer sent: err is a *[TooLargeError], or what Next or
+	// Receive returned, and head what has arrived of the frame in question. What
+	// it appends to dst is sent before the connection is closed.
+	LastWords(head []byte, err error, dst []byte) []byte
+}
+
+// A Frame is what a [Session] says of the bytes of one frame.
+type Frame struct {
+	Kind Kind
+	ID   uint32 // of our call, for Reply and Part
+	Task Task   // for Request
+}
+
+// Kind is what the engine does with a frame.
+type Kind uint8
+
+const (
+	// Nothing: the session has done what there was to do.
+	Nothing Kind = iota
+	// Request is to be run: the frame has a Task.
+	Request
+	// Reply ends a call of ours.
+	Reply
+	// Part is for a call of ours, before its Reply.
+	Part
+)
+
+// A Task is a request that the engine runs. Run or Refuse is called, once. The
+// engine does not touch a task that has run, which may be used again.
+type Task interface {
+	// Pace tells how long such tasks take, so that the engine can choose where
+	// to run this one. Nil is for tasks that always have a goroutine of their
+	// own.
+	Pace() *Pace
+	// Run runs the request and appends the reply to dst, if there is one. What
+	// is already in dst is not its own.
+	Run(dst []byte) []byte
+	// Refuse appends the reply to a request that is not run, because of why, a
+	// status.
+	Refuse(why error, dst []byte) []byte
+	// Abort is called after Run or Refuse if that did not return: it panicked,
+	// or its goroutine was ended (runtime.Goexit), as a program's code may do.
+	// It appends the reply. What the other had appended is dropped.
+	Abort(dst []byte) []byte
+}
+
+// An Exchange is one call: the request as it is sent and the reply as it is
+// read. Its methods run on the goroutine that called Do.
+type Exchange interface {
+	// Append appends the request to dst. It may be several frames, which are
+	// written as one unit. If it fails nothing is sent, and Do returns the
+	// error as it is. A call that is tried again on a new connection is
+	// appended again.
+	Append(dst []byte, id uint32) ([]byte, error)
+	// AppendCancel appends the frame that tells the peer that nobody waits any
+	// more, if the protocol has one.
+	AppendCancel(dst []byte, id uint32) []byte
+	// Read reads the reply: the frames that Receive said are for id, one after
+	// the other without what came before their beginning. It keeps no
+	// reference to reply. Do returns its error as it is.
+	Read(reply []byte) error
+	// MaxFrame is the longest reply frame in bytes that this call takes, if
+	// that is more than the configuration's.
+	MaxFrame() int
+	// MayRepeat reports whether the call may run twice.
+	MayRepeat() bool
+}
+
 // A TooLargeError says that a frame is longer than the limit of its connection.
 type TooLargeError struct{ Limit int }
 
@@ -43,12 +125,26 @@ func MaxFrame(message int, limits everywire.Limits) int {
 	return min(message, most) + 2*min(limits.MaxMetadata, most) + envelope
 }
 
-// DefaultTimeout is what a zero timeout in a configuration means.
+// Timeouts bound how long a connection may stand still. Zero means the default,
+// for Idle none.
+type Timeouts struct {
+	// Write is how long the peer may not read before the connection is closed.
+	Write time.Duration
+	// Read is how long the peer may stop inside a frame.
+	Read time.Duration
+	// Idle is how long a connection may have no call and no frame.
+	Idle time.Duration
+}
+
+// DefaultTimeout is what a zero Write or Read timeout means.
 const DefaultTimeout = 30 * time.Second
 
-func timeout(d time.Duration) time.Duration {
-	if d == 0 {
-		return DefaultTimeout
+func (t Timeouts) withDefaults() Timeouts {
+	if t.Write == 0 {
+		t.Write = DefaultTimeout
 	}
-	return d
+	if t.Read == 0 {
+		t.Read = DefaultTimeout
+	}
+	return t
 }

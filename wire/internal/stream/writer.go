@@ -2,13 +2,13 @@ package stream
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,17 +16,26 @@ const (
 	maxQueued = 1 << 20   // bytes in the queue above which callers wait
 	chunk     = 256 << 10 // what must be written within one write timeout
 	large     = 32 << 10  // units of this size are not copied together
-	tick      = 5 * time.Millisecond
 )
 
 // A writer combines writes: whoever finds no write under way writes all that
 // is queued, others append and leave. The first error is kept, and closes the
 // connection.
+//
+// No write has a deadline: setting one costs more than the rest of a small
+// write. The watch looks whether writes make progress instead, see
+// [writer.check].
 type writer struct {
 	conn    net.Conn
 	timeout time.Duration
 	busy    func() bool // more units are likely to come at once
+	begins  func()      // called when a write begins; it sees to it that check is called
 	failed  func()      // called after the first error; may be nil
+	// resumable is set if a write that a deadline ended can go on, as on a
+	// socket. On a TLS connection it cannot.
+	resumable bool
+
+	progress atomic.Int64 // counts writes that went through
 
 	mu       sync.Mutex
 	queue    []*buffer
@@ -34,13 +43,33 @@ type writer struct {
 	appended int64 // bytes ever queued
 	written  int64 // bytes ever handed to the socket
 	flushing bool  // true whenever the queue is not empty
+	lent     bool  // the goroutine that flushes is a caller's or the reader's
+	shaken   bool  // a deadline in the past is set to get that goroutine back
 	err      error
 	waiting  int
 	changed  chan struct{} // closed at each change that somebody waits for
+
+	// What check has seen.
+	seen  int64
+	since time.Time // when there was no progress first; zero if there is
 }
 
-func newWriter(conn net.Conn, timeout time.Duration, busy func() bool) *writer {
-	return &writer{conn: conn, timeout: timeout, busy: busy, changed: make(chan struct{})}
+func newWriter(conn net.Conn, timeout time.Duration) *writer {
+	return &writer{conn: conn, timeout: timeout, resumable: isResumable(conn), changed: make(chan struct{})}
+}
+
+// A Resumable connection says whether it can go on writing after a write
+// deadline. Sockets can; a connection that wraps another one may tell.
+type Resumable interface{ WritesAreResumable() bool }
+
+func isResumable(conn net.Conn) bool {
+	switch c := conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return true
+	case Resumable:
+		return c.WritesAreResumable()
+	}
+	return false
 }
 
 // write queues unit, which it owns from here on, and returns the position of
@@ -69,8 +98,15 @@ func (w *writer) write(ctx context.Context, unit *buffer) (end int64, err error)
 	return end, nil
 }
 
+// isFull reports whether write would wait.
+func (w *writer) isFull() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err == nil && w.queued > maxQueued
+}
+
 // post queues unit even if the queue is full, and does not wait for the socket.
-// It is for the small frames that cancel a call.
+// It is for small frames: those that cancel a call or grant credit.
 func (w *writer) post(unit *buffer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,6 +115,8 @@ func (w *writer) post(unit *buffer) {
 		return
 	}
 	if _, lead := w.push(unit); lead {
+		w.lent = false
+		w.begins()
 		go w.flush(nil)
 	}
 }
@@ -96,7 +134,9 @@ func (w *writer) push(unit *buffer) (end int64, lead bool) {
 		w.queue = append(w.queue, unit)
 	}
 	lead = !w.flushing
-	w.flushing = true
+	if lead {
+		w.flushing, w.lent = true, true
+	}
 	return w.appended, lead
 }
 
@@ -160,15 +200,15 @@ func (w *writer) notify() {
 	}
 }
 
-// lead writes the queue on the goroutine of a caller: its own bytes and one
-// round more. What takes longer than a tick, and what comes later, is left to
-// a goroutine.
+// lead writes the queue on the goroutine of a caller or of the reader: its own
+// bytes and one round more. What comes later is left to a goroutine, and so is
+// what the socket does not take within a tick or two of the watch.
 func (w *writer) lead() {
+	w.begins()
 	if w.busy() {
 		runtime.Gosched() // let others append: one system call for all
 	}
-	if _, ok := w.conn.(*tls.Conn); ok {
-		// A TLS connection cannot go on after a write deadline.
+	if !w.resumable {
 		go w.flush(nil)
 		return
 	}
@@ -177,13 +217,17 @@ func (w *writer) lead() {
 		if batch == nil {
 			return
 		}
-		if done := w.send(batch, tick); !done {
+		if done := w.send(batch); !done {
 			go w.flush(batch)
 			return
 		}
 	}
 	w.mu.Lock()
 	more := w.more()
+	if more {
+		w.lent = false
+		w.calm()
+	}
 	w.mu.Unlock()
 	if more {
 		go w.flush(nil)
@@ -193,14 +237,14 @@ func (w *writer) lead() {
 // flush writes rest and then the queue until it is empty.
 func (w *writer) flush(rest *batch) {
 	if rest != nil {
-		w.send(rest, w.timeout)
+		w.send(rest)
 	}
 	for {
 		b := w.take()
 		if b == nil {
 			return
 		}
-		w.send(b, w.timeout)
+		w.send(b)
 	}
 }
 
@@ -208,12 +252,25 @@ func (w *writer) flush(rest *batch) {
 type batch struct {
 	owned []*buffer   // to free in the end
 	rest  net.Buffers // not written yet
+	one   [1][]byte   // the array of rest for the common batch of one
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+func (b *batch) free() {
+	for i, buf := range b.owned {
+		buf.free()
+		b.owned[i] = nil
+	}
+	b.owned, b.rest, b.one[0] = b.owned[:0], nil, nil
+	batches.Put(b)
 }
 
 // more reports whether something is queued; if not, nobody flushes any more.
 func (w *writer) more() bool {
 	if w.err != nil || len(w.queue) == 0 {
 		w.flushing = false
+		w.calm()
 		w.notify()
 		return false
 	}
@@ -226,48 +283,56 @@ func (w *writer) take() *batch {
 	if !w.more() {
 		return nil
 	}
-	b := &batch{owned: w.queue, rest: make(net.Buffers, len(w.queue))}
-	for i, buf := range w.queue {
-		b.rest[i] = buf.b
+	b := batches.Get().(*batch)
+	b.owned, w.queue = w.queue, b.owned
+	if b.rest = b.one[:0]; len(b.owned) > 1 {
+		b.rest = make(net.Buffers, 0, len(b.owned))
 	}
-	w.queue = nil
+	for _, buf := range b.owned {
+		b.rest = append(b.rest, buf.b)
+	}
 	return b
 }
 
-// send writes b. It reports false if the timeout passed and the rest is still
-// to be sent; that happens only with a timeout shorter than w.timeout. Each
-// chunk has the timeout anew: a peer may be slow.
-func (w *writer) send(b *batch, timeout time.Duration) (done bool) {
+// send writes b. It reports false if the goroutine was asked back and the rest
+// is still to be sent.
+func (w *writer) send(b *batch) (done bool) {
 	for len(b.rest) > 0 {
-		n, err := w.sendChunk(b, timeout)
+		n, err := w.sendChunk(b)
+		w.progress.Add(1)
 		w.mu.Lock()
 		w.queued -= n
 		w.written += int64(n)
 		w.notify()
+		shaken := w.shaken
+		if shaken {
+			w.lent = false
+			w.calm()
+		}
 		w.mu.Unlock()
 		switch {
-		case err == nil:
-		case timeout < w.timeout && errors.Is(err, os.ErrDeadlineExceeded):
+		case shaken && (err == nil || errors.Is(err, os.ErrDeadlineExceeded)):
 			return false
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			w.fail(fmt.Errorf("the peer did not read for %v", w.timeout))
-			return true
-		default:
+		case err != nil:
 			w.fail(err)
+			b.free()
 			return true
 		}
 	}
-	for _, buf := range b.owned {
-		buf.free()
-	}
+	b.free()
 	return true
 }
 
-// sendChunk writes about a chunk of b.rest and cuts off what was written.
-func (w *writer) sendChunk(b *batch, timeout time.Duration) (int, error) {
-	if err := w.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return 0, err
+// calm takes the deadline of shake back. w.mu is held.
+func (w *writer) calm() {
+	if w.shaken {
+		w.shaken = false
+		_ = w.conn.SetWriteDeadline(time.Time{}) // fails only on a closed connection
 	}
+}
+
+// sendChunk writes about a chunk of b.rest and cuts off what was written.
+func (w *writer) sendChunk(b *batch) (int, error) {
 	if first := b.rest[0]; len(b.rest) == 1 || len(first) >= chunk {
 		n, err := w.conn.Write(first[:min(len(first), chunk)])
 		if b.rest[0] = first[n:]; n == len(first) {
@@ -284,6 +349,37 @@ func (w *writer) sendChunk(b *batch, timeout time.Duration) (int, error) {
 	n, err := some.WriteTo(w.conn) // cuts off what was written
 	b.rest = b.rest[count-len(some):]
 	return int(n), err
+}
+
+// check is called by the watch. It reports whether a write is under way, and
+// whether it has stood still since the last time. Then it asks a goroutine back
+// that is only lent to the writer: a caller's context may have ended, a reader
+// must read. What makes no progress for the write timeout ends the connection.
+func (w *writer) check() (writing, stuck bool) {
+	w.mu.Lock()
+	progress := w.progress.Load()
+	stuck = w.flushing && progress == w.seen
+	w.seen = progress
+	if !stuck {
+		w.since = time.Time{}
+		writing = w.flushing
+		w.mu.Unlock()
+		return writing, false
+	}
+	now := time.Now()
+	if w.since.IsZero() {
+		w.since = now
+	}
+	late := now.Sub(w.since) > w.timeout
+	if w.lent && w.resumable && !w.shaken {
+		w.shaken = true
+		_ = w.conn.SetWriteDeadline(time.Unix(1, 0)) // fails only on a closed connection
+	}
+	w.mu.Unlock()
+	if late {
+		w.fail(fmt.Errorf("the peer did not read for %v", w.timeout))
+	}
+	return true, true
 }
 
 // fail keeps the first error, wakes all who wait and closes the connection.
