@@ -114,7 +114,7 @@ func conversations() []conversation {
 	cs := []conversation{
 		{name: "of nothing", method: downloadMethod, requests: one(&probepb.RunRequest{})},
 		{name: "of one", method: downloadMethod, requests: one(&probepb.RunRequest{Numbers: []int64{1 << 60}, Payload: allBytes()})},
-		{name: "of many", method: downloadMethod, requests: one(&probepb.RunRequest{Numbers: make([]int64, 1000)})},
+		{name: "of many", method: downloadMethod, requests: one(&probepb.RunRequest{Numbers: make([]int64, 300)})},
 		{name: "of large ones", method: downloadMethod, requests: one(&probepb.RunRequest{Numbers: make([]int64, 5), Payload: make([]byte, 300_000)})},
 		{name: "metadata", method: downloadMethod, requests: one(&probepb.RunRequest{Numbers: []int64{1}, Header: x, Trailer: y})},
 		{name: "metadata, no message", method: downloadMethod, requests: one(&probepb.RunRequest{Header: x, Trailer: y})},
@@ -124,7 +124,7 @@ func conversations() []conversation {
 
 		{name: "of nothing", method: uploadMethod},
 		{name: "of one", method: uploadMethod, requests: numbered(1)},
-		{name: "of many", method: uploadMethod, requests: numbered(1000)},
+		{name: "of many", method: uploadMethod, requests: numbered(300)},
 		{name: "metadata", method: uploadMethod, requests: after(2, &probepb.RunRequest{Header: x, Trailer: y}), metadata: sent},
 		{name: "error at the first", method: uploadMethod, requests: one(&probepb.RunRequest{Code: 7, Message: "m", Details: details})},
 		{name: "error at the last", method: uploadMethod, requests: after(3, &probepb.RunRequest{Code: 5, Header: x, Trailer: y})},
@@ -132,8 +132,8 @@ func conversations() []conversation {
 
 		{name: "of nothing", method: chatMethod},
 		{name: "of one", method: chatMethod, requests: one(fullRequest())},
-		{name: "of many", method: chatMethod, requests: numbered(200)},
-		{name: "of large ones", method: chatMethod, requests: []*probepb.RunRequest{{Payload: make([]byte, 1<<20)}, {}, {Payload: make([]byte, 1<<20)}}},
+		{name: "of many", method: chatMethod, requests: numbered(50)},
+		{name: "of large ones", method: chatMethod, requests: []*probepb.RunRequest{{Payload: make([]byte, 1<<19)}, {}, {Payload: make([]byte, 1<<18)}}},
 		{name: "request metadata", method: chatMethod, requests: numbered(2), metadata: sent},
 		{name: "metadata", method: chatMethod, requests: one(&probepb.RunRequest{Header: x, Trailer: y})},
 		{name: "headers sent early", method: chatMethod, requests: one(&probepb.RunRequest{SendHeaderTwice: true, Header: x})},

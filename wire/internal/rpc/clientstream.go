@@ -43,7 +43,7 @@ func (c *ClientConfig) NewStream(ctx context.Context, desc *grpc.StreamDesc, pat
 	open func(ctx context.Context, call *Outgoing, broken func(error)) (ClientTransport, error),
 ) (grpc.ClientStream, error) {
 	s := &clientStream{codec: codec, call: &Outgoing{
-		Path: path, Method: c.Method(path), WantMeta: true,
+		Path: path, Method: c.Method(path),
 		maxSend: c.Limits.MaxMessage, maxRecv: c.Limits.MaxMessage,
 		clientStreams: desc.ClientStreams, serverStreams: desc.ServerStreams,
 	}}

@@ -26,7 +26,8 @@ type ServerTransport interface {
 	// when the client has given room for it. An error of encode is returned as
 	// it is, and then nothing was sent; ctx's error when it has ended.
 	Send(ctx context.Context, encode func(dst []byte) ([]byte, error)) error
-	// SendHeader sends the headers, if the client wants any. It is called at most
+	// SendHeader sends the headers, if the client wants any; md is nil if there
+	// are none and a message follows, which says so too. It is called at most
 	// once, and before a message is sent; for headers that the handler set and
 	// that no message followed it is not called: they are in the [Outcome].
 	SendHeader(md metadata.MD) error

@@ -51,6 +51,9 @@ func (s *transportStream) setHeader(md metadata.MD, send bool) error {
 		s.header = metadata.Join(s.header, md)
 	}
 	if send && s.send != nil {
+		if s.header == nil {
+			s.header = metadata.MD{} // not nil: the client is to have them now
+		}
 		return s.send(s.header) // under the lock: no message may overtake it
 	}
 	return nil
