@@ -105,12 +105,14 @@ func (r *request) parse(s *scanner, v1 bool) error {
 		r.reject("a request must be an object")
 		return err
 	}
-	if err := s.enter(); err != nil {
-		return err
+	version := s.version()
+	if version == nil {
+		if err := s.enter(); err != nil {
+			return err
+		}
 	}
-	var version []byte
 	hasMethod := false
-	for first := true; ; first = false {
+	for first := version == nil; ; first = false {
 		quoted, ok, err := s.member(first)
 		if err != nil {
 			return err
@@ -240,10 +242,13 @@ func (r *response) parse(data []byte) error {
 	if s.peek() != '{' {
 		return s.unexpected("a response object")
 	}
-	if err := s.enter(); err != nil {
-		return err
+	first := s.version() == nil
+	if first {
+		if err := s.enter(); err != nil {
+			return err
+		}
 	}
-	for first := true; ; first = false {
+	for ; ; first = false {
 		quoted, ok, err := s.member(first)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -171,6 +172,18 @@ func (s *scanner) enter() error {
 	return nil
 }
 
+// version enters an object that begins as most messages do, with the version
+// of the protocol, and returns that member's value. Else it does nothing.
+func (s *scanner) version() []byte {
+	const head = `{"jsonrpc":"2.0"`
+	if !bytes.HasPrefix(s.data[s.pos:], []byte(head)) || s.depth == maxDepth {
+		return nil
+	}
+	s.depth++
+	s.pos += len(head)
+	return s.data[s.pos-len(`"2.0"`) : s.pos]
+}
+
 // member goes to the value of the next member and returns its name, still
 // quoted. At the end of the object it leaves that, and ok is false. first is
 // true for the first call after enter.
@@ -265,10 +278,11 @@ func (s *scanner) plain() {
 	for pos+8 <= len(data) {
 		x := binary.LittleEndian.Uint64(data[pos:])
 		quote, escape := x^('"'*ones), x^('\\'*ones)
-		// A byte less than n sets its high bit in x-n*ones. So does, wrongly,
-		// one above such a byte; the loop below then finds the right one.
-		if (x|(x-0x20*ones)|(quote-ones)|(escape-ones))&highs != 0 {
-			break
+		// A byte less than n sets its high bit in x-n*ones. One behind such a
+		// byte may set it too, by the borrow, but the first is always right.
+		if stop := (x | (x - 0x20*ones) | (quote - ones) | (escape - ones)) & highs; stop != 0 {
+			s.pos = pos + bits.TrailingZeros64(stop)/8
+			return
 		}
 		pos += 8
 	}
