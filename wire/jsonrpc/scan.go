@@ -348,13 +348,14 @@ func (s *scanner) number() error {
 func (s *scanner) at(c byte) bool { return s.pos < len(s.data) && s.data[s.pos] == c }
 
 func (s *scanner) digits() error {
-	start := s.pos
-	for s.pos < len(s.data) && isDigit(s.data[s.pos]) {
-		s.pos++
+	pos := s.pos
+	for pos < len(s.data) && isDigit(s.data[pos]) {
+		pos++
 	}
-	if s.pos == start {
+	if pos == s.pos {
 		return s.unexpected("a digit")
 	}
+	s.pos = pos
 	return nil
 }
 
