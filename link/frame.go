@@ -3,6 +3,7 @@ package link
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -68,7 +69,7 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	}
 	if n > 0 {
 		f.data = make([]byte, n)
-		if _, err := io.ReadFull(r, f.data); err == io.EOF { //nolint:errorlint // ReadFull returns it bare
+		if _, err := io.ReadFull(r, f.data); errors.Is(err, io.EOF) {
 			return frame{}, io.ErrUnexpectedEOF
 		} else if err != nil {
 			return frame{}, err

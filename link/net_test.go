@@ -3,7 +3,6 @@ package link
 import (
 	"net"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/nettest"
@@ -82,53 +81,4 @@ func must(s Spec, err error) Spec {
 		panic(err)
 	}
 	return s
-}
-
-func BenchmarkPing(b *testing.B) {
-	for _, spec := range []string{"rtt=0ms", "rtt=1ms", "rtt=4.364ms", "rtt=20ms"} {
-		b.Run(spec, func(b *testing.B) {
-			l := newLink(b, spec)
-			var sum time.Duration
-			for range b.N {
-				d, err := l.A.Ping(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				sum += d
-			}
-			b.ReportMetric(float64(sum)/float64(b.N)/1e6, "rtt-ms")
-		})
-	}
-}
-
-func BenchmarkCall(b *testing.B) {
-	for _, spec := range []string{"rtt=0ms", "rtt=1ms", "rtt=4.364ms", "rtt=20ms"} {
-		b.Run(spec, func(b *testing.B) {
-			l := newLink(b, spec)
-			c, s := connect(b, l.A, l.B)
-			defer c.Close()
-			defer s.Close()
-			go func() {
-				buf := make([]byte, 64)
-				for {
-					n, err := s.Read(buf)
-					if err != nil {
-						return
-					}
-					s.Write(buf[:n])
-				}
-			}()
-			buf := make([]byte, 64)
-			begin := time.Now()
-			for range b.N {
-				c.Write(buf)
-				if _, err := c.Read(buf); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(time.Since(begin))/float64(b.N)/1e6, "call-ms")
-			st := l.B.Stats()
-			b.ReportMetric(float64(st.LateMean)/1e3, "late-µs")
-		})
-	}
 }

@@ -198,7 +198,7 @@ func FuzzFrames(f *testing.F) {
 		for {
 			fr, err := readFrame(r)
 			if err != nil {
-				if !bytes.HasPrefix(raw, back) || err == io.EOF && len(back) != len(raw) {
+				if !bytes.HasPrefix(raw, back) || errors.Is(err, io.EOF) && len(back) != len(raw) {
 					t.Fatalf("%x was read as %x, then %v", raw, back, err)
 				}
 				return

@@ -38,10 +38,9 @@ func TestShaper(t *testing.T) {
 				if s.Loss == 0 {
 					t.Fatal("lost a packet")
 				}
-				line = sent
+				line = sh.free
 				continue
 			}
-			line = sent
 			lo, hi := sent+int64(s.RTT/2-s.Jitter/2), sent+int64(s.RTT/2+s.Jitter/2)
 			const rounding = 2
 			if due < lo-rounding || due > max(hi, last)+rounding {

@@ -66,8 +66,11 @@ func armOf(name string) (plan.Arm, error) {
 	if err != nil {
 		return plan.Arm{}, fmt.Errorf("%w; the references are %s", err, strings.Join(ref.Names(), ", "))
 	}
-	if shape.TLS || shape.Transport == "unix" {
-		return plan.Arm{}, usagef("%s: compare measures cleartext TCP on loopback for now", name)
+	switch {
+	case shape.TLS:
+		return plan.Arm{}, usagef("%s: compare measures cleartext for now", name)
+	case shape.Transport == "unix":
+		return plan.Arm{}, usagef("%s: compare measures TCP; a unix socket crosses no network", name)
 	}
 	return plan.Arm{Name: shape.String(), Kind: plan.Wire, Target: shape.String()}, nil
 }

@@ -29,7 +29,7 @@ var fabric = run.Fabric{Serve: serveArm, Dial: dialArm}
 
 func armLimits(p *plan.Plan) everywire.Limits { return everywire.Limits{MaxMessage: p.MaxMessage} }
 
-func serveArm(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
+func serveArm(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (string, func(context.Context) error, error) {
 	shape, err := wire.ParseShape(arm.Target)
 	if err != nil {
 		return "", nil, err
@@ -39,7 +39,8 @@ func serveArm(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(con
 	if err != nil {
 		return "", nil, err
 	}
-	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At("127.0.0.1:0").String()}, wire.WithLimits(armLimits(p)))
+	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At(at.Addr).String()},
+		wire.WithLimits(armLimits(p)), wire.WithListener(at.Listen))
 	if err != nil {
 		return "", nil, err
 	}

@@ -18,6 +18,7 @@ import (
 type compareCmd struct {
 	Wires      []string      `placeholder:"LIST" help:"What to measure: targets without an address, and references (default ${classic})."`
 	Baseline   string        `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
+	Link       []string      `sep:"none" placeholder:"SPEC" help:"The network between the two ends: loopback (the default), an emulated one such as rtt=4.364ms,rate=1gbit,loss=0.1%,jitter=0.2ms, or a named one: ${links}. Give it again for several."`
 	Callers    []int         `placeholder:"LIST" help:"How many callers call at once, one load each (default 1,32; 1,4 for a payload over 128 KiB)."`
 	Blocks     int           `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different with the default arms."`
 	Payload    string        `type:"path" placeholder:"FILE" help:"Send this JSON document through echo instead of small sums."`
@@ -42,7 +43,13 @@ Examples:
   everywire compare --payload order.json
   everywire compare --wires rest,grpc,jsonrpc+tcp --callers 1,8,64 --blocks 20
   everywire compare --wires rest,rest                 an arm against itself
+  everywire compare --link loopback --link rtt=4.364ms,rate=1gbit,loss=0.1%
+  everywire compare --link london --wires rest,rest?reconnect,jsonrpc+tcp,msgpackrpc+tcp
   everywire compare --json | jq '.loads[].arms[] | [.name, .calls_per_second]'
+
+An emulated link is a network in user space with a TCP of its own: no privilege is needed, and the round
+trips, the handshake and the recovery from loss are real. The table shows the median call in round trips, and
+what the link achieved. CPU figures come from loopback only.
 
 References are implementations that are not ours, beside the wire they speak: net/http, net/http+json
 (the same with our JSON codec), grpc-go, jrpc2, and ping, a bare socket. "everywire targets" lists the wires.
@@ -115,8 +122,12 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	links, err := linksOf(c.Link)
+	if err != nil {
+		return nil, nil, err
+	}
 	p := &plan.Plan{
-		Service: "arith", Arms: arms, Baseline: baseline, Callers: c.Callers, Blocks: c.Blocks,
+		Service: "arith", Arms: arms, Baseline: baseline, Callers: c.Callers, Links: links, Blocks: c.Blocks,
 		Warmup: warmup, Measure: measure, Seed: c.Seed, MaxMessage: int(c.MaxMessage),
 	}
 	defaultBlocks := fullBlocks

@@ -55,6 +55,28 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Every wire runs over an emulated link beside loopback.
+func TestCompareOverLinks(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	out, errs, status := command(t, "", "compare", "--wires", "rest,rest?reconnect,jsonrpc+http,jsonrpc+tcp,msgpackrpc+tcp,grpc,ping", "--callers", "2",
+		"--blocks", "1", "--measure", "20ms", "--link", "rtt=2ms,rate=100mbit,loss=0.1%", "--link", "loopback", "--out", dir)
+	if status != exitOK {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	checkWidth(t, "compare", out)
+	for _, want := range []string{"2 callers over rtt=2ms,rate=100mbit,loss=0.1% (achieved ", "2 callers over loopback", "RTTs", "CPU figures come from loopback only"} {
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	for _, trial := range readRecord(t, dir).Trials {
+		if trial.Void == "" && (trial.Calls == 0 || len(trial.Errors) > 0 || (trial.Link == "") != (trial.Emulated == nil)) {
+			t.Errorf("a trial of %s over %s without calls, or with errors: %+v", trial.Arm, trial.Network(), trial)
+		}
+	}
+}
+
 func TestCompareJSONAndPayload(t *testing.T) {
 	dir := t.TempDir()
 	payload := filepath.Join(dir, "order.json")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/everywire/everywire/link"
 	"github.com/everywire/everywire/wire"
 )
 
@@ -80,7 +81,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		kong.Exit(func(int) { exited = true }), // --help
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(a),
-		kong.Vars{"classic": strings.Join(classicArms, ", ")},
+		kong.Vars{"classic": strings.Join(classicArms, ", "), "links": strings.Join(link.Presets(), ", ")},
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "everywire:", err)

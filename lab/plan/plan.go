@@ -22,7 +22,10 @@ type Plan struct {
 	Baseline string `json:"baseline"`
 	// Callers are the loads: how many callers call in a closed loop.
 	Callers []int `json:"callers"`
-	Blocks  int   `json:"blocks"`
+	// Links are the networks that every arm is measured over: [Loopback], or the
+	// text form of an emulated one. None stands for loopback alone.
+	Links  []string `json:"links,omitempty"`
+	Blocks int      `json:"blocks"`
 	// Warmup and Measure are how long each load of each trial runs before
 	// counting and while counting, in nanoseconds.
 	Warmup  time.Duration `json:"warmup_ns"`
@@ -77,10 +80,29 @@ type Arm struct {
 	Again bool `json:"again,omitempty"`
 }
 
-// Order returns the order in which the arms of a block run: a permutation of
-// the indices of Arms that depends on the seed and the block only.
+// Loopback is the name of the machine's own network, which is not emulated.
+const Loopback = "loopback"
+
+// Networks are the links of the plan, at least one.
+func (p *Plan) Networks() []string {
+	if len(p.Links) == 0 {
+		return []string{Loopback}
+	}
+	return p.Links
+}
+
+// Turns is how many times a block starts an arm: each once over each link.
+func (p *Plan) Turns() int { return len(p.Arms) * len(p.Networks()) }
+
+// Turn returns the arm and the link of a turn, which counts from 0.
+func (p *Plan) Turn(i int) (arm Arm, link string) {
+	return p.Arms[i%len(p.Arms)], p.Networks()[i/len(p.Arms)]
+}
+
+// Order returns the order in which the turns of a block run: a permutation
+// that depends on the seed and the block only.
 func (p *Plan) Order(block int) []int {
-	return rand.New(rand.NewPCG(p.Seed, uint64(block))).Perm(len(p.Arms))
+	return rand.New(rand.NewPCG(p.Seed, uint64(block))).Perm(p.Turns())
 }
 
 // Arm returns the arm with the given name, or nil.
@@ -95,7 +117,7 @@ func (p *Plan) Arm(name string) *Arm {
 // and a generator costs.
 func (p *Plan) Duration(perTrial time.Duration) time.Duration {
 	load := (p.Warmup + p.Measure) * time.Duration(len(p.Callers))
-	return time.Duration(p.Blocks*len(p.Arms)) * (load + perTrial)
+	return time.Duration(p.Blocks*p.Turns()) * (load + perTrial)
 }
 
 // Check reports what is wrong with a plan.
@@ -106,6 +128,13 @@ func (p *Plan) Check() error {
 			return fmt.Errorf("plan: two arms are named %q", a.Name)
 		}
 		seen[a.Name] = true
+	}
+	links := map[string]bool{}
+	for _, l := range p.Links {
+		if links[l] || l == "" {
+			return fmt.Errorf("plan: the link %q is there twice, or has no name", l)
+		}
+		links[l] = true
 	}
 	switch {
 	case len(p.Arms) == 0:

@@ -19,13 +19,15 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, spoil := range map[string]func(*Plan){
-		`two arms are named "a"`: func(p *Plan) { p.Arms[2].Name = "a" },
-		"no arms":                func(p *Plan) { p.Arms = nil },
-		`the baseline "x"`:       func(p *Plan) { p.Baseline = "x" },
-		"0 blocks":               func(p *Plan) { p.Blocks = 0 },
-		"callers are []":         func(p *Plan) { p.Callers = nil },
-		"callers are [1 0]":      func(p *Plan) { p.Callers = []int{1, 0} },
-		"measured time is 0s":    func(p *Plan) { p.Measure = 0 },
+		`two arms are named "a"`:  func(p *Plan) { p.Arms[2].Name = "a" },
+		"no arms":                 func(p *Plan) { p.Arms = nil },
+		`the baseline "x"`:        func(p *Plan) { p.Baseline = "x" },
+		"0 blocks":                func(p *Plan) { p.Blocks = 0 },
+		"callers are []":          func(p *Plan) { p.Callers = nil },
+		"callers are [1 0]":       func(p *Plan) { p.Callers = []int{1, 0} },
+		"measured time is 0s":     func(p *Plan) { p.Measure = 0 },
+		`link "x" is there twice`: func(p *Plan) { p.Links = []string{"x", Loopback, "x"} },
+		`link "" is there twice`:  func(p *Plan) { p.Links = []string{""} },
 	} {
 		p := valid()
 		spoil(p)
@@ -51,6 +53,31 @@ func TestOrder(t *testing.T) {
 	}
 	if len(orders) != 6 {
 		t.Errorf("50 blocks have %d of 6 orders", len(orders))
+	}
+}
+
+// With links every arm has a turn over each of them; one link alone changes
+// nothing in the order.
+func TestTurns(t *testing.T) {
+	p := valid()
+	p.Links = []string{"london"}
+	if got, want := p.Order(3), valid().Order(3); !slices.Equal(got, want) {
+		t.Errorf("with one link %v, without %v", got, want)
+	}
+	p.Links = []string{Loopback, "london"}
+	turns := map[string]bool{}
+	for _, i := range p.Order(0) {
+		arm, link := p.Turn(i)
+		turns[arm.Name+" "+link] = true
+	}
+	if len(turns) != 6 || !turns["a loopback"] || !turns["c london"] {
+		t.Errorf("the turns are %v", turns)
+	}
+	if got, want := p.Duration(0), 2*valid().Duration(0); got != want {
+		t.Errorf("takes %v, want %v", got, want)
+	}
+	if got := valid().Networks(); !slices.Equal(got, []string{Loopback}) {
+		t.Errorf("a plan without links has %v", got)
 	}
 }
 

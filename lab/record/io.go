@@ -105,9 +105,9 @@ func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 }
 
 type trialKey struct {
-	block   int
-	arm     string
-	callers int
+	block     int
+	arm, link string
+	callers   int
 }
 
 // reader is the state of Read between lines.
@@ -174,16 +174,22 @@ func (r *reader) addTrial(line []byte) error {
 		return explain(err)
 	}
 	p := &r.run.Header.Plan
-	key := trialKey{t.Block, t.Arm, t.Callers}
+	key := trialKey{t.Block, t.Arm, t.Network(), t.Callers}
 	switch {
 	case p.Arm(t.Arm) == nil:
 		return fmt.Errorf("a trial of %q, which is not an arm of the plan", t.Arm)
+	case !slices.Contains(p.Networks(), t.Network()):
+		return fmt.Errorf("a trial over %q; the plan's links are %q", t.Network(), p.Networks())
 	case t.Block < 0 || t.Block >= p.Blocks:
 		return fmt.Errorf("a trial of block %d; the plan has blocks 0 to %d", t.Block, p.Blocks-1)
 	case !slices.Contains(p.Callers, t.Callers):
 		return fmt.Errorf("a trial with %d callers; the plan has %v", t.Callers, p.Callers)
 	case r.seen[key] != 0 && r.made[key]:
-		return fmt.Errorf("the trial of %q with %d callers in block %d stands in line %d already", t.Arm, t.Callers, t.Block, r.seen[key])
+		over := ""
+		if t.Link != "" {
+			over = " over " + t.Link
+		}
+		return fmt.Errorf("the trial of %q with %d callers%s in block %d stands in line %d already", t.Arm, t.Callers, over, t.Block, r.seen[key])
 	}
 	if err := t.check(); err != nil {
 		return err

@@ -114,8 +114,8 @@ func TestReadErrors(t *testing.T) {
 		{"foreign JSON", "{\n\"a\": 1}\n", `record: line 1: not a record of a run, which begins with {"type":"header",`},
 		{"another JSON line", `{"a":1}` + "\n", `record: line 1: not a record of a run: the first line's type is "", not "header"`},
 		{"no header", tr, `record: line 1: not a record of a run: the first line's type is "trial", not "header"`},
-		{"a newer format", strings.Replace(head, `"format":1`, `"format":2`, 1), "record: line 1: the record has format 2 and this program knows up to 1; use a newer everywire"},
-		{"no format", strings.Replace(head, `"format":1,`, ``, 1), "record: line 1: the record has format 0; formats count from 1"},
+		{"a newer format", strings.Replace(head, `"format":2`, `"format":3`, 1), "record: line 1: the record has format 3 and this program knows up to 2; use a newer everywire"},
+		{"no format", strings.Replace(head, `"format":2,`, ``, 1), "record: line 1: the record has format 0; formats count from 1"},
 		{"a bad plan", strings.Replace(head, `"baseline":"rest"`, `"baseline":"x"`, 1), `record: line 1: plan: the baseline "x" is not among the arms`},
 		{"a wrong kind of value", strings.Replace(head, `"cores":2`, `"cores":"two"`, 1), "record: line 1: machine.cores is a JSON string, which does not fit"},
 		{"an unknown type", head + `{"type":"note"}` + "\n", `record: line 2: unknown type "note"; known are "header", "trial" and "end"`},
@@ -126,6 +126,7 @@ func TestReadErrors(t *testing.T) {
 		{"an unknown arm", head + strings.Replace(tr, `"arm":"rest"`, `"arm":"soap"`, 1), `record: line 2: a trial of "soap", which is not an arm of the plan`},
 		{"an unknown block", head + strings.Replace(tr, `"block":0`, `"block":2`, 1), "record: line 2: a trial of block 2; the plan has blocks 0 to 1"},
 		{"an unknown load", head + strings.Replace(tr, `"callers":1`, `"callers":3`, 1), "record: line 2: a trial with 3 callers; the plan has [1 32]"},
+		{"an unknown link", head + strings.Replace(tr, `"callers":1`, `"callers":1,"link":"rtt=1ms"`, 1), `record: line 2: a trial over "rtt=1ms"; the plan's links are ["loopback"]`},
 		{"the same trial twice", head + tr + "\n" + tr, `record: line 4: the trial of "rest" with 1 callers in block 0 stands in line 2 already`},
 		{"a negative count", head + strings.Replace(tr, `"calls":3`, `"calls":-3`, 1), "record: line 2: calls is -3; it cannot be negative"},
 		{"no time", head + strings.Replace(tr, `"seconds":0.5`, `"seconds":0`, 1), "record: line 2: seconds is 0 and the trial is not void"},
@@ -135,6 +136,40 @@ func TestReadErrors(t *testing.T) {
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s:\n got %v\nwant %s", c.name, err, c.want)
 		}
+	}
+}
+
+// Each link has its own trials, and a record without links, as of format 1, is
+// of loopback.
+func TestLinks(t *testing.T) {
+	h := header
+	h.Plan.Links = []string{plan.Loopback, "rtt=1ms"}
+	over := trial("rest", 0, 1)
+	over.Link, over.Emulated = "rtt=1ms", &Emulated{Asked: 1e6, RTT: 1.1e6, LostIn: 2}
+	var b bytes.Buffer
+	w, err := NewWriter(&b, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range []Trial{over, trial("rest", 0, 1)} {
+		if err := w.Trial(tr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := b.String()
+	run, err := Read(strings.NewReader(whole))
+	if err != nil || len(run.Trials) != 2 {
+		t.Fatalf("%v, %v", run, err)
+	}
+	if got := run.Trials[0]; got.Network() != "rtt=1ms" || *got.Emulated != *over.Emulated || run.Trials[1].Network() != plan.Loopback {
+		t.Errorf("read %+v and %+v", got, run.Trials[1])
+	}
+	if _, err := Read(strings.NewReader(whole + strings.SplitAfter(whole, "\n")[1])); err == nil || !strings.Contains(err.Error(), "over rtt=1ms in block 0 stands in line 2 already") {
+		t.Error(err)
+	}
+	old := strings.Replace(string(written(t)), `"format":2`, `"format":1`, 1)
+	if run, err := Read(strings.NewReader(old)); err != nil || run.Trials[0].Network() != plan.Loopback {
+		t.Errorf("format 1: %v", err)
 	}
 }
 

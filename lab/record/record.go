@@ -9,8 +9,9 @@ import (
 	"github.com/everywire/everywire/lab/plan"
 )
 
-// Format is the version of the file format.
-const Format = 1
+// Format is the version of the file format. Version 2 added links: a plan may
+// have several, and a trial is then of one of them.
+const Format = 2
 
 // The values of every line's "type".
 const (
@@ -55,10 +56,12 @@ type Machine struct {
 // A Trial is one arm under one load in one block. All counts are of the
 // measured time, without the warm-up.
 type Trial struct {
-	Type    string    `json:"type"`
-	Block   int       `json:"block"` // from 0
-	Arm     string    `json:"arm"`
-	Callers int       `json:"callers"`
+	Type    string `json:"type"`
+	Block   int    `json:"block"` // from 0
+	Arm     string `json:"arm"`
+	Callers int    `json:"callers"`
+	// Link is one of the plan's; empty is loopback.
+	Link    string    `json:"link,omitempty"`
 	Started time.Time `json:"started"`
 	// Void says why the trial does not count, "" if it does. A void trial may
 	// be followed by another of the same block, arm and load.
@@ -88,6 +91,41 @@ type Trial struct {
 	// cores.
 	Stolen float64 `json:"stolen"`
 	Net    *Net    `json:"net,omitempty"`
+	// Emulated is what an emulated link did; nil for loopback.
+	Emulated *Emulated `json:"emulated,omitempty"`
+}
+
+// Network is the link of the trial by its name.
+func (t *Trial) Network() string {
+	if t.Link == "" {
+		return plan.Loopback
+	}
+	return t.Link
+}
+
+// Emulated is what an emulated link did during the measured time, as seen from
+// the generator's end; out is towards the server. Net has the packets and bytes
+// of the link then.
+type Emulated struct {
+	// Asked is the round-trip time that was asked for, in nanoseconds. RTT is
+	// the one that small packets had on the idle link before the measured time:
+	// the median of a few.
+	Asked int64 `json:"asked_rtt_ns"`
+	RTT   int64 `json:"rtt_ns"`
+	// Late is how much later than due packets came to the generator's TCP: the
+	// mean, in nanoseconds.
+	Late int64 `json:"late_ns"`
+	// Lost packets were lost by chance, Overflowed ones did not fit into the
+	// buffer before a line with a rate.
+	LostOut       int64 `json:"lost_out"`
+	LostIn        int64 `json:"lost_in"`
+	OverflowedOut int64 `json:"overflowed_out"`
+	OverflowedIn  int64 `json:"overflowed_in"`
+	// ACKs are packets without payload that open and close nothing.
+	ACKsOut int64 `json:"acks_out"`
+	ACKsIn  int64 `json:"acks_in"`
+	// Retransmits are segments that the generator's TCP sent again.
+	Retransmits int64 `json:"retransmits"`
 }
 
 // Ended is how many calls ServerCPU, ClientCPU and Net are of, so what they are
@@ -110,7 +148,7 @@ type Net struct {
 	PayloadOut int64 `json:"payload_out"`
 	PayloadIn  int64 `json:"payload_in"`
 	// PacketsOut and PacketsIn are TCP segments, pure ACKs included; -1 where
-	// the system does not tell.
+	// the system does not tell. Over an emulated link they are its packets.
 	PacketsOut int64 `json:"packets_out"`
 	PacketsIn  int64 `json:"packets_in"`
 	// WireOut and WireIn add the IP and TCP headers of those segments; -1

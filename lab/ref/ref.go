@@ -101,15 +101,27 @@ func find(name string, o Options) (implementation, error) {
 	return impl, nil
 }
 
-// Serve serves on a free port of the loopback interface and returns its
-// host:port. ctx is of the start only. The caller must call stop, which ends
-// open connections too.
-func Serve(ctx context.Context, name string, o Options) (addr string, stop func(context.Context) error, err error) {
+// A Place is where a server listens.
+type Place struct {
+	// Addr is host:port, with port 0 for a free one.
+	Addr string
+	// Listen opens the listener, as that of [net.ListenConfig] does.
+	Listen func(ctx context.Context, network, addr string) (net.Listener, error)
+}
+
+// Loopback is a free port of the loopback interface.
+func Loopback() Place {
+	return Place{Addr: "127.0.0.1:0", Listen: new(net.ListenConfig).Listen}
+}
+
+// Serve serves at a place and returns its host:port. ctx is of the start only.
+// The caller must call stop, which ends open connections too.
+func Serve(ctx context.Context, name string, at Place, o Options) (addr string, stop func(context.Context) error, err error) {
 	impl, err := find(name, o)
 	if err != nil {
 		return "", nil, err
 	}
-	lis, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
+	lis, err := at.Listen(ctx, "tcp4", at.Addr)
 	if err != nil {
 		return "", nil, err
 	}

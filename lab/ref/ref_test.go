@@ -34,7 +34,7 @@ func tcp(ctx context.Context, addr string) (net.Conn, error) {
 // start serves and dials; both end with the test unless it stops the server.
 func start(t *testing.T, name string, o Options) (conn Conn, addr string, stop func()) {
 	t.Helper()
-	addr, stopServer, err := Serve(t.Context(), name, o)
+	addr, stopServer, err := Serve(t.Context(), name, Loopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestUnknownNames(t *testing.T) {
 		{"jrpc3", "arith", `unknown reference implementation "jrpc3"; known are ["net/http"`},
 		{"jrpc2", "kv", `serve arith and echo, not "kv"`},
 	} {
-		if _, _, err := Serve(t.Context(), tc.name, Options{Service: tc.service}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, _, err := Serve(t.Context(), tc.name, Loopback(), Options{Service: tc.service}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("Serve: %v", err)
 		}
 		if _, err := Dial(t.Context(), tc.name, "", nil, Options{Service: tc.service}); err == nil || !strings.Contains(err.Error(), tc.want) {

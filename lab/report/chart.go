@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -199,5 +198,3 @@ func tickCount(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
-
-func callerID(prefix string, callers int) string { return fmt.Sprintf("%s-%d", prefix, callers) }

@@ -52,7 +52,7 @@ func (v *view) ratioScale() scale {
 // forest shows each arm's ratio to the baseline: the median, its interval and
 // every block.
 func (v *view) forest(l *stats.Load, s scale) *chart {
-	c := newChart(callerID("ratio", l.Callers), "Calls per second, relative to "+v.base,
+	c := newChart(loadID("ratio", l), "Calls per second, relative to "+v.base,
 		"Large mark: median of the blocks' ratios. Bar: its interval. Small dots: the blocks. Shaded: within 5 % of "+v.base+". Logarithmic.")
 	c.Legend = []legend{
 		{"more", "dot", "faster"}, {"less", "diamond", "slower"}, {"same", "ring", "not distinguished"}, {"floor", "square", "no claim: " + noClaim(l)},
@@ -112,7 +112,7 @@ func (c *chart) ratio(s scale, a *stats.Arm, y float64) {
 
 // rates shows the correct replies per second of each arm.
 func rates(l *stats.Load) *chart {
-	c := newChart(callerID("rate", l.Callers), "Calls per second", "Bar: median of the blocks. Dots: the blocks.")
+	c := newChart(loadID("rate", l), "Calls per second", "Bar: median of the blocks. Dots: the blocks.")
 	c.Legend = kindLegend(l)
 	largest := 0.0
 	for _, a := range l.Arms {
@@ -151,7 +151,7 @@ func kindLegend(l *stats.Load) []legend {
 
 // latencies shows the percentiles that have enough samples.
 func latencies(l *stats.Load) *chart {
-	c := newChart(callerID("latency", l.Callers), "Latency of a call",
+	c := newChart(loadID("latency", l), "Latency of a call",
 		"From sending to the checked reply, all blocks pooled. Logarithmic. Beside the names: p50 and p99; one with too few calls is left out.")
 	c.Legend = []legend{{"p50", "dot", "p50"}, {"p90", "ring", "p90"}, {"p99", "diamond", "p99"}}
 	var all []float64
@@ -187,7 +187,7 @@ func latencies(l *stats.Load) *chart {
 
 // cpu shows both ends' CPU time per call.
 func cpu(l *stats.Load) *chart {
-	c := newChart(callerID("cpu", l.Callers), "CPU time per call", "User and system time of each process. Beside the names: server/client in µs.")
+	c := newChart(loadID("cpu", l), "CPU time per call", "User and system time of each process. Beside the names: server/client in µs.")
 	c.Legend = []legend{{"server", "bar", "server"}, {"client", "bar", "client"}}
 	largest := 0.0
 	for i := range l.Arms {
@@ -209,7 +209,7 @@ func cpu(l *stats.Load) *chart {
 // coresBusy shows how many cores each end kept busy, which tells whose ceiling
 // was reached.
 func (v *view) coresBusy(l *stats.Load) *chart {
-	c := newChart(callerID("cores", l.Callers), "Cores kept busy",
+	c := newChart(loadID("cores", l), "Cores kept busy",
 		"CPU time over measured time. Upper bar: server"+onCores(v.run.Header.Machine.ServerCores)+". Lower bar: client"+onCores(v.run.Header.Machine.ClientCores)+".")
 	c.Legend = []legend{{"server", "bar", "server"}, {"client", "bar", "client"}}
 	largest := 1.0
@@ -244,7 +244,7 @@ func (v *view) traffic() *chart {
 		return nil
 	}
 	l := &v.sum.Loads[0]
-	c := newChart("bytes", "Bytes per call at "+count(l.Callers, "caller"),
+	c := newChart("bytes", "Bytes per call at "+v.loadName(l),
 		"Upper bar: towards the server. Lower bar: back. Solid: payload of TCP. Pale: TCP and IP headers of its segments, pure ACKs included. Beside the names: payload out/in, then with headers.")
 	c.Legend = []legend{{"payload", "bar", "payload"}, {"headers", "bar", "TCP/IP headers"}}
 	largest := 0.0

@@ -16,7 +16,7 @@ var csvHead = []string{
 	"p50_ns", "p90_ns", "p99_ns", "censored", "errors",
 	"server_cpu_ns_per_call", "client_cpu_ns_per_call", "server_cores_busy", "client_cores_busy",
 	"payload_bytes_out_per_call", "payload_bytes_in_per_call", "wire_bytes_out_per_call", "wire_bytes_in_per_call",
-	"packets_out_per_call", "packets_in_per_call", "connections_per_call",
+	"packets_out_per_call", "packets_in_per_call", "connections_per_call", "link",
 }
 
 // CSV writes the summary as comma-separated values with a head: one line for
@@ -26,14 +26,14 @@ func CSV(w io.Writer, run *record.Run) error {
 	_ = out.Write(csvHead) // Flush and Error report
 	for _, l := range newView(run).document().Loads {
 		for i := range l.Arms {
-			_ = out.Write(csvRow(l.Callers, &l.Arms[i]))
+			_ = out.Write(csvRow(&l, &l.Arms[i]))
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-func csvRow(callers int, a *ArmDoc) []string {
+func csvRow(l *LoadDoc, a *ArmDoc) []string {
 	voids, errs := 0, int64(0)
 	for _, n := range a.Void {
 		voids += n
@@ -50,13 +50,13 @@ func csvRow(callers int, a *ArmDoc) []string {
 		holm, different = csvFloat(&a.Test.Adjusted), strconv.FormatBool(a.Test.Different)
 	}
 	return []string{
-		strconv.Itoa(callers), a.Arm, string(a.Kind), strconv.FormatBool(a.Baseline), strconv.Itoa(a.Trials),
+		strconv.Itoa(l.Callers), a.Arm, string(a.Kind), strconv.FormatBool(a.Baseline), strconv.Itoa(a.Trials),
 		strconv.Itoa(voids), csvInt(&a.Calls), csvFloat(a.CallsPerSecond),
 		csvFloat(ratio.Median), csvFloat(ratio.Low), csvFloat(ratio.High), csvFloat(ratio.Coverage), holm, different,
 		csvInt(a.Latency.P50), csvInt(a.Latency.P90), csvInt(a.Latency.P99), csvInt(&a.Censored), csvInt(&errs),
 		csvFloat(a.ServerCPU), csvFloat(a.ClientCPU), csvFloat(a.ServerCores), csvFloat(a.ClientCores),
 		csvFloat(a.PayloadOut), csvFloat(a.PayloadIn), csvFloat(a.WireOut), csvFloat(a.WireIn),
-		csvFloat(a.PacketsOut), csvFloat(a.PacketsIn), csvFloat(a.Conns),
+		csvFloat(a.PacketsOut), csvFloat(a.PacketsIn), csvFloat(a.Conns), l.Link,
 	}
 }
 

@@ -49,13 +49,16 @@ type page struct {
 }
 
 type pageLoad struct {
-	Callers string
+	Callers string // and the link
+	Heading string // with what the link achieved
 	ID      string
 	Verdict []string
 	Forest  *chart
 	Charts  []*chart
 	Rows    []pageRow
 	Notes   []note
+	// Emulated says that the load went over an emulated link.
+	Emulated bool
 }
 
 type fact struct{ Name, Value string }
@@ -85,9 +88,13 @@ func newPage(v *view) *page {
 	for i := range v.sum.Loads {
 		l := &v.sum.Loads[i]
 		p.Floor = p.Floor || l.Floor != nil
+		charts := []*chart{rates(l), latencies(l)}
+		if l.Emulated == nil {
+			charts = append(charts, cpu(l), v.coresBusy(l))
+		}
 		p.Loads = append(p.Loads, pageLoad{
-			Callers: count(l.Callers, "caller"), ID: callerID("load", l.Callers), Verdict: v.sentences(l), Forest: v.forest(l, s),
-			Charts: []*chart{rates(l), latencies(l), cpu(l), v.coresBusy(l)}, Rows: v.pageRows(l), Notes: v.notes(l),
+			Callers: v.loadName(l), Heading: v.heading(l), ID: loadID("load", l), Verdict: v.sentences(l), Forest: v.forest(l, s),
+			Charts: charts, Rows: v.pageRows(l), Notes: v.notes(l), Emulated: l.Emulated != nil,
 		})
 	}
 	return p
@@ -104,7 +111,14 @@ func (v *view) pageRows(l *stats.Load) []pageRow {
 		if a.Void > 0 {
 			trials += fmt.Sprintf(" (%d void)", a.Void)
 		}
-		rows = append(rows, pageRow{a.Name, class(a), armNote(a), []cell{
+		ends := []cell{
+			{"CPU µs server/client", share(micros(a.ServerCPU), micros(a.ClientCPU))},
+			{"cores busy server/client", share(known(a.ServerCores, twoDigits), known(a.ClientCores, twoDigits))},
+		}
+		if l.Emulated != nil {
+			ends = []cell{{"p50 in round trips", roundTrips(l, a)}}
+		}
+		rows = append(rows, pageRow{a.Name, class(a), armNote(a), slices.Concat([]cell{
 			{"calls/s", rate(a.Rate)},
 			{"ratio [interval]", ratio},
 			{"p50", percentile(a, 50)},
@@ -112,11 +126,10 @@ func (v *view) pageRows(l *stats.Load) []pageRow {
 			{"p99", percentile(a, 99)},
 			{"payload bytes out/in", pair(a.PerCall.PayloadOut, a.PerCall.PayloadIn)},
 			{"packets out/in", packets(a)},
-			{"CPU µs server/client", share(micros(a.ServerCPU), micros(a.ClientCPU))},
-			{"cores busy server/client", share(known(a.ServerCores, twoDigits), known(a.ClientCores, twoDigits))},
+		}, ends, []cell{
 			{"blocks", trials},
 			{"errors", thousands(a.ErrorCount)},
-		}})
+		})})
 	}
 	return rows
 }
@@ -168,6 +181,9 @@ func (v *view) planFacts() []fact {
 		{"Seed of the order", strconv.FormatUint(p.Seed, 10)},
 		{"Message limit", thousands(int64(p.MaxMessage)) + " bytes"},
 		{"Started", date(v.run.Header.Started)},
+	}
+	if v.linked() {
+		facts = append(facts, fact{"Links", list(p.Networks())})
 	}
 	if p.Payload != nil {
 		facts = append(facts, fact{"Payload", fmt.Sprintf("%s, %s bytes, SHA-256 %s", p.Payload.Name, thousands(int64(p.Payload.Bytes)), p.Payload.SHA256)})

@@ -31,9 +31,13 @@ type Document struct {
 	Loads    []LoadDoc `json:"loads"`
 }
 
-// LoadDoc is one number of callers.
+// LoadDoc is one number of callers over one link.
 type LoadDoc struct {
-	Callers int `json:"callers"`
+	Callers int    `json:"callers"`
+	Link    string `json:"link"`
+	// Emulated is what an emulated link did; null for loopback. CPU figures are
+	// null over an emulated link.
+	Emulated *EmulatedDoc `json:"emulated"`
 	// ComparedArms is how many arms Holm's correction is over; BlocksNeeded is
 	// the least number of blocks with which any of them can be different.
 	ComparedArms int       `json:"compared_arms"`
@@ -41,6 +45,16 @@ type LoadDoc struct {
 	NoiseFloor   *RatioDoc `json:"noise_floor"` // the baseline over itself
 	Arms         []ArmDoc  `json:"arms"`
 	Parts        []PartDoc `json:"parts"`
+}
+
+// EmulatedDoc is what an emulated link did, over all arms and both directions.
+type EmulatedDoc struct {
+	Asked      int64 `json:"asked_rtt_ns"`
+	RTT        int64 `json:"achieved_rtt_ns"` // of small packets on the idle link, median
+	Late       int64 `json:"late_ns"`         // mean lateness of packets under load
+	Packets    int64 `json:"packets"`
+	Lost       int64 `json:"lost"`
+	Overflowed int64 `json:"overflowed"`
 }
 
 // ArmDoc is one arm under one load. All figures are of the trials that are not
@@ -137,7 +151,10 @@ func (v *view) document() *Document {
 	}
 	for i := range v.sum.Loads {
 		l := &v.sum.Loads[i]
-		doc := LoadDoc{Callers: l.Callers, ComparedArms: l.Compared, BlocksNeeded: l.Needed, Arms: []ArmDoc{}, Parts: []PartDoc{}}
+		doc := LoadDoc{Callers: l.Callers, Link: l.Link, ComparedArms: l.Compared, BlocksNeeded: l.Needed, Arms: []ArmDoc{}, Parts: []PartDoc{}}
+		if e := l.Emulated; e != nil {
+			doc.Emulated = &EmulatedDoc{int64(e.Asked), int64(e.RTT), int64(e.Late), e.Packets, e.Lost, e.Overflowed}
+		}
 		if l.Floor != nil {
 			doc.NoiseFloor = ratioDoc(l.Floor.Ratio)
 		}

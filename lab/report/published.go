@@ -69,7 +69,7 @@ func (v *view) idNote() string {
 	for i := range l.Arms {
 		a := &l.Arms[i]
 		there, ok := v.articleWire(a)
-		digits := v.idDigits(a.Name, l.Callers)
+		digits := v.idDigits(a.Name, l)
 		if !ok || there != publishedTCP || a.Again || a.ErrorCount > 0 || digits == 0 || math.IsNaN(a.PerCall.PayloadOut) {
 			continue
 		}
@@ -86,14 +86,14 @@ func (v *view) idNote() string {
 // idDigits is the mean length of the ids of an arm's measured calls, 0 if it
 // is not known: of one caller on one connection, which counts from 1 and made
 // the calls of the warm-up first.
-func (v *view) idDigits(arm string, callers int) float64 {
-	if callers != 1 {
+func (v *view) idDigits(arm string, l *stats.Load) float64 {
+	if l.Callers != 1 {
 		return 0
 	}
 	var digits, calls float64
 	for i := range v.run.Trials {
 		t := &v.run.Trials[i]
-		if t.Arm != arm || t.Callers != callers || t.Void != "" || t.Ended() == 0 {
+		if t.Arm != arm || t.Callers != l.Callers || t.Network() != l.Link || t.Void != "" || t.Ended() == 0 {
 			continue
 		}
 		n := float64(t.Ended())

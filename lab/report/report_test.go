@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,8 +128,12 @@ func cases() map[string]synthetic {
 		t.Net.PacketsOut, t.Net.PacketsIn, t.Net.WireOut, t.Net.WireIn = -1, -1, -1, -1
 		return !strings.HasPrefix(t.Arm, "grpc")
 	}
+	// A second link, 1000 times slower than loopback, that lost some packets.
+	links := small(10)
+	links.plan.Links = []string{plan.Loopback, "rtt=142.5ms,loss=0.1%"}
+	links.plan.Measure = 20 * time.Second
 	return map[string]synthetic{
-		"classic": classic, "quick": quick, "partial": partial, "killed": killed,
+		"links": links, "classic": classic, "quick": quick, "partial": partial, "killed": killed,
 		"void": void, "errors": errs, "moved": moved, "payload": payload,
 	}
 }
@@ -296,11 +301,20 @@ func TestJSON(t *testing.T) {
 		if err := dec.Decode(&doc); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if p := &run.Header.Plan; len(doc.Loads) != len(p.Callers) || len(doc.Loads[0].Arms) != len(p.Arms) {
+		if p := &run.Header.Plan; len(doc.Loads) != len(p.Callers)*len(p.Networks()) || len(doc.Loads[0].Arms) != len(p.Arms) {
 			t.Errorf("%s: %d loads", name, len(doc.Loads))
 		}
 		if name == "void" {
 			golden(t, "void.json", b.Bytes())
+		}
+		if name == "links" {
+			near, far := &doc.Loads[0], &doc.Loads[1]
+			if near.Emulated != nil || near.Arms[0].ServerCPU == nil || far.Arms[0].ServerCPU != nil {
+				t.Errorf("CPU figures must come from loopback only: %+v, %+v", near.Arms[0], far.Arms[0])
+			}
+			if e := far.Emulated; e == nil || e.Asked != 142_500_000 || e.RTT <= e.Asked || e.Lost == 0 {
+				t.Errorf("the link: %+v", e)
+			}
 		}
 	}
 }
@@ -312,7 +326,7 @@ func TestCSV(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		rows, err := csv.NewReader(bytes.NewReader(b.Bytes())).ReadAll()
-		if p := &run.Header.Plan; err != nil || len(rows) != 1+len(p.Arms)*len(p.Callers) {
+		if p := &run.Header.Plan; err != nil || len(rows) != 1+p.Turns()*len(p.Callers) {
 			t.Errorf("%s: %d rows, %v", name, len(rows), err)
 		}
 		if name == "payload" {

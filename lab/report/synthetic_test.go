@@ -84,9 +84,10 @@ func (s synthetic) run() *record.Run {
 	for b := range s.plan.Blocks {
 		drift := math.Exp(0.08 * math.Sin(float64(b)))
 		for _, i := range s.plan.Order(b) {
+			arm, link := s.plan.Turn(i)
 			for _, callers := range s.plan.Callers {
 				at = at.Add(s.plan.Warmup + s.plan.Measure)
-				t := s.trial(rng, s.plan.Arms[i].Name, b, callers, drift)
+				t := s.trial(rng, arm.Name, link, b, callers, drift)
 				t.Started = at
 				if s.change == nil || s.change(t) {
 					run.Trials = append(run.Trials, *t)
@@ -98,8 +99,11 @@ func (s synthetic) run() *record.Run {
 }
 
 // trial draws one trial: a rate with noise, and latencies around it.
-func (s synthetic) trial(rng *rand.Rand, arm string, block, callers int, drift float64) *record.Trial {
+func (s synthetic) trial(rng *rand.Rand, arm, link string, block, callers int, drift float64) *record.Trial {
 	c := s.cost[arm]
+	if link != plan.Loopback {
+		c.micros, c.spread = c.micros+142_700*(1+c.conns), 0.001
+	}
 	perSecond := 1e6 / c.micros
 	if callers > 1 {
 		perSecond = min(c.ceiling, perSecond*float64(callers))
@@ -135,6 +139,13 @@ func (s synthetic) trial(rng *rand.Rand, arm string, block, callers int, drift f
 	t.Net = &record.Net{
 		Conns: int64(c.conns * calls), PayloadOut: c.out * ended, PayloadIn: c.in * ended,
 		PacketsOut: c.packets * ended, PacketsIn: c.packets * ended,
+	}
+	if link != plan.Loopback {
+		t.Link = link
+		t.Emulated = &record.Emulated{
+			Asked: 142_500_000, RTT: 142_612_000 + int64(block)*1000, Late: 45_000, LostOut: ended / 50, LostIn: 1,
+			ACKsOut: ended / 2, ACKsIn: ended / 2, Retransmits: ended / 50,
+		}
 	}
 	t.Net.WireOut = t.Net.PayloadOut + 52*t.Net.PacketsOut
 	t.Net.WireIn = t.Net.PayloadIn + 52*t.Net.PacketsIn

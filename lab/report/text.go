@@ -57,7 +57,7 @@ func Text(w io.Writer, run *record.Run, opts TextOptions) error {
 	t.paragraph("", bold, "Verdict, in calls per second")
 	for i := range v.sum.Loads {
 		l := &v.sum.Loads[i]
-		t.paragraph("", "", "At "+count(l.Callers, "caller")+":")
+		t.paragraph("", "", "At "+v.loadName(l)+":")
 		for _, s := range v.sentences(l) {
 			t.paragraph("- ", "", s)
 		}
@@ -123,18 +123,25 @@ func (t *text) paragraph(mark, style, s string) {
 
 func (t *text) load(l *stats.Load) {
 	t.b.WriteByte('\n')
-	t.paragraph("", bold, count(l.Callers, "caller"))
+	t.paragraph("", bold, t.heading(l))
+	last, meaning := "CPU µs", "CPU: of the server, per call"
+	if l.Emulated != nil {
+		last, meaning = "RTTs", "RTTs: the median call in round trips of the link"
+	}
 	tab := table{
-		head: []string{"arm", "calls/s", "ratio [interval]", "", "p50", "p99", "bytes out/in", "packets", "CPU µs", "errors"},
+		head: []string{"arm", "calls/s", "ratio [interval]", "", "p50", "p99", "bytes out/in", "packets", last, "errors"},
 		left: []bool{true, false, true, true},
 		// What a narrow terminal can do without, the least wanted first.
 		optional: []string{"packets", "CPU µs", "bytes out/in", "p99"},
 	}
+	if l.Emulated != nil {
+		tab.optional = slices.DeleteFunc(tab.optional, func(s string) bool { return s == "CPU µs" })
+	}
 	for _, a := range arranged(l) {
-		tab.rows = append(tab.rows, tableRow{t.cells(a), t.style(a)})
+		tab.rows = append(tab.rows, tableRow{t.cells(l, a), t.style(a)})
 	}
 	tab.write(t)
-	marks := "~ not distinguished from " + t.base + " by a test over blocks that is corrected for the number of arms, as the intervals are not; CPU: of the server, per call; bytes: of TCP payload, per call."
+	marks := "~ not distinguished from " + t.base + " by a test over blocks that is corrected for the number of arms, as the intervals are not; " + meaning + "; bytes: of TCP payload, per call."
 	t.paragraph("", dim, marks)
 	if len(tab.dropped) > 0 {
 		t.paragraph("", dim, "No room here for "+list(tab.dropped)+": a terminal of "+strconv.Itoa(width)+" columns and the HTML report have all.")
@@ -168,12 +175,16 @@ func arranged(l *stats.Load) []*stats.Arm {
 	return out
 }
 
-func (t *text) cells(a *stats.Arm) []string {
+func (t *text) cells(l *stats.Load, a *stats.Arm) []string {
 	ratio, mark := ratioText(a)
+	last := micros(a.ServerCPU)
+	if l.Emulated != nil {
+		last = roundTrips(l, a)
+	}
 	return []string{
 		a.Name, rate(a.Rate), ratio, mark, percentile(a, 50), percentile(a, 99),
 		pair(a.PerCall.PayloadOut, a.PerCall.PayloadIn), packets(a),
-		micros(a.ServerCPU), thousands(a.ErrorCount),
+		last, thousands(a.ErrorCount),
 	}
 }
 

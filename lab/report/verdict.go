@@ -28,7 +28,7 @@ func (v *view) verdict() []string {
 	for i := range v.sum.Loads {
 		l := &v.sum.Loads[i]
 		for _, s := range v.statements(l) {
-			out = append(out, "At "+count(l.Callers, "caller")+": "+s)
+			out = append(out, "At "+v.loadName(l)+": "+s)
 		}
 	}
 	return out
@@ -81,9 +81,9 @@ func (v *view) statements(l *stats.Load) []string {
 }
 
 // besideHandler says how much the choice of a wire weighs beside the work of a
-// handler: with one caller, from the medians of our wires.
+// handler: with one caller on loopback, from the medians of our wires.
 func besideHandler(l *stats.Load) string {
-	if l.Callers != 1 {
+	if l.Callers != 1 || l.Emulated != nil {
 		return ""
 	}
 	type timed struct {
@@ -260,7 +260,7 @@ func (v *view) headline() string {
 }
 
 func (v *view) loadHeadline(l *stats.Load) string {
-	at := "with " + count(l.Callers, "caller") + ", "
+	at := "with " + v.loadName(l) + ", "
 	wires := different(l, plan.Wire)
 	switch {
 	case len(wires) == 0:

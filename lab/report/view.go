@@ -25,7 +25,7 @@ type view struct {
 
 func newView(run *record.Run) *view {
 	v := &view{run: run, plan: &run.Header.Plan, sum: stats.Summarize(run), base: run.Header.Plan.Baseline}
-	have, want := ran(run.Trials), v.plan.Blocks*len(v.plan.Arms)*len(v.plan.Callers)
+	have, want := ran(run.Trials), v.plan.Blocks*v.plan.Turns()*len(v.plan.Callers)
 	trials := fmt.Sprintf("%s of %s trials ran.", thousands(int64(have)), thousands(int64(want)))
 	switch {
 	case run.End == nil:
@@ -43,11 +43,11 @@ func newView(run *record.Run) *view {
 func ran(trials []record.Trial) int {
 	type key struct {
 		block, callers int
-		arm            string
+		arm, link      string
 	}
 	seen := map[key]bool{}
 	for _, t := range trials {
-		seen[key{t.Block, t.Callers, t.Arm}] = true
+		seen[key{t.Block, t.Callers, t.Arm, t.Network()}] = true
 	}
 	return len(seen)
 }
@@ -117,8 +117,8 @@ func (v *view) build() string {
 
 // amountOfWork is one line about the plan.
 func (v *view) amountOfWork() string {
-	return fmt.Sprintf("%s of %s, each %v measured after %v of warm-up",
-		count(v.plan.Blocks, "block"), count(len(v.plan.Arms), "arm"), v.plan.Measure, v.plan.Warmup)
+	return fmt.Sprintf("%s of %s%s, each %v measured after %v of warm-up",
+		count(v.plan.Blocks, "block"), count(len(v.plan.Arms), "arm"), v.overLinks(), v.plan.Measure, v.plan.Warmup)
 }
 
 // A note stands under the table that it concerns.
@@ -142,11 +142,13 @@ func (v *view) notes(l *stats.Load) []note {
 	if names := missing(l); names != "" {
 		add(true, "Not measured: "+names+".")
 	}
+	add(true, missed(l))
 	add(true, errorNote(l))
 	add(true, voidNote(l))
 	add(true, coarse(l))
 	add(true, v.ceiling(l))
 	add(false, busy(l))
+	add(false, linkNote(l))
 	add(false, dashes(l))
 	return out
 }

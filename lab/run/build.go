@@ -15,6 +15,7 @@ var modules = []string{
 	"github.com/tinylib/msgp",
 	"google.golang.org/grpc",
 	"google.golang.org/protobuf",
+	"gvisor.dev/gvisor",
 }
 
 // Build describes the running program. The commit is known if it was built

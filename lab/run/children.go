@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	"github.com/everywire/everywire"
@@ -16,14 +15,15 @@ import (
 	"github.com/everywire/everywire/lab/proc"
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/link"
 )
 
 // The operations of the two children; see package proc for the protocol.
 //
-//	server     serve {arm, plan} -> {addr}           serves the arm
-//	generator  setup {arm, plan, addr, payload}      what is called, and where
-//	           open {callers} -> {}                  fresh connection, warm-up
-//	           measure {seed} -> {result, net, cpu}  the window, then closes
+//	server     serve {arm, plan, link} -> {addr, join}  serves the arm
+//	generator  setup {arm, plan, link, addr, payload}   what is called, and where
+//	           open {callers} -> {}                     fresh connection, warm-up
+//	           measure {seed} -> {result, net, cpu}     the window, then closes
 const (
 	opServe   = "serve"
 	opSetup   = "setup"
@@ -34,15 +34,19 @@ const (
 type serveArg struct {
 	Arm  plan.Arm  `json:"arm"`
 	Plan plan.Plan `json:"plan"`
+	Link linkArg   `json:"link"`
 }
 
 type served struct {
 	Addr string `json:"addr"`
+	// Join is how the generator joins an emulated link.
+	Join string `json:"join,omitempty"`
 }
 
 type setupArg struct {
 	Arm  plan.Arm  `json:"arm"`
 	Plan plan.Plan `json:"plan"`
+	Link linkArg   `json:"link"`
 	Addr string    `json:"addr"`
 	// Payload is the JSON text of the document that echo gets.
 	Payload []byte `json:"payload,omitempty"`
@@ -58,8 +62,9 @@ type measured struct {
 	Result *load.Result `json:"result"`
 	// Net and CPU are from the start of the window until the last call that
 	// was open at its end has been answered.
-	Net record.Net    `json:"net"`
-	CPU time.Duration `json:"cpu_ns"`
+	Net      record.Net       `json:"net"`
+	Emulated *record.Emulated `json:"emulated,omitempty"`
+	CPU      time.Duration    `json:"cpu_ns"`
 }
 
 type none struct{}
@@ -74,6 +79,7 @@ const stopTimeout = 500 * time.Millisecond
 func Server(in io.Reader, out io.Writer, f Fabric) error {
 	proc.IgnoreInterrupt()
 	var stop func(context.Context) error
+	var end *link.End
 	err := proc.Serve(in, out, map[string]proc.Handler{
 		opServe: proc.Handle(func(ctx context.Context, arg serveArg) (served, error) {
 			if stop != nil {
@@ -81,18 +87,27 @@ func Server(in io.Reader, out io.Writer, f Fabric) error {
 			}
 			// The server outlives ctx, which ends when the parent has gone:
 			// stop is to end the server in good order then.
-			addr, stopArm, err := f.serve(context.WithoutCancel(ctx), arg.Arm, &arg.Plan)
+			ctx = context.WithoutCancel(ctx)
+			at, linkEnd, join, err := arg.Link.host(ctx)
+			if err != nil {
+				return served{}, err
+			}
+			end = linkEnd
+			addr, stopArm, err := f.serve(ctx, arg.Arm, &arg.Plan, at)
 			if err != nil {
 				return served{}, err
 			}
 			stop = stopArm
-			return served{Addr: addr}, nil
+			return served{Addr: addr, Join: join}, nil
 		}),
 	})
 	if stop != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		err = errors.Join(err, stop(ctx))
+	}
+	if end != nil {
+		err = errors.Join(err, end.Close())
 	}
 	return err
 }
@@ -107,7 +122,11 @@ func Generator(in io.Reader, out io.Writer, f Fabric) error {
 		opOpen:    proc.Handle(g.open),
 		opMeasure: proc.Handle(g.measure),
 	})
-	return errors.Join(err, g.close())
+	err = errors.Join(err, g.close())
+	if g.end != nil {
+		err = errors.Join(err, g.end.Close())
+	}
+	return err
 }
 
 type generator struct {
@@ -117,12 +136,20 @@ type generator struct {
 
 	callers int
 	window  time.Duration
+	end     *link.End // this end of an emulated link
 	conn    ref.Conn
-	counter *netcount.Counter
+	meter   *meter
 }
 
-func (g *generator) setup(_ context.Context, arg setupArg) (none, error) {
-	g.arm = arg
+func (g *generator) setup(ctx context.Context, arg setupArg) (none, error) {
+	if g.end != nil {
+		return none{}, errors.New("setup for the second time")
+	}
+	end, err := arg.Link.join(ctx)
+	if err != nil {
+		return none{}, err
+	}
+	g.arm, g.end = arg, end
 	switch {
 	case arg.Arm.Kind == plan.Ping:
 		g.workload = load.Ping()
@@ -147,12 +174,8 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 	if err := g.close(); err != nil {
 		return none{}, err
 	}
-	g.counter = &netcount.Counter{}
-	dial := g.counter.Wrap(func(ctx context.Context, addr string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "tcp", addr)
-	})
-	conn, err := g.fabric.dial(ctx, g.arm.Arm, &g.arm.Plan, g.arm.Addr, dial)
+	g.meter = &meter{sockets: &netcount.Counter{}, end: g.end}
+	conn, err := g.fabric.dial(ctx, g.arm.Arm, &g.arm.Plan, g.arm.Addr, g.meter.dial())
 	if err != nil {
 		return none{}, err
 	}
@@ -166,7 +189,11 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	g.window = windowFor(g.arm.Plan.Measure, arg.Callers, warm, time.Since(begin))
+	calls := stretch
+	if g.end != nil {
+		calls = stretchOnLink
+	}
+	g.window = windowFor(g.arm.Plan.Measure, calls, arg.Callers, warm, time.Since(begin))
 	return none{}, nil
 }
 
@@ -174,7 +201,9 @@ func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error)
 	if g.conn == nil {
 		return nil, errors.New("measure before open")
 	}
-	netBefore := g.counter.Snapshot()
+	if err := g.meter.start(ctx); err != nil {
+		return nil, err
+	}
 	cpuBefore, err := proc.CPUTime()
 	if err != nil {
 		return nil, err
@@ -187,13 +216,14 @@ func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{Result: result, Net: netcount.Between(netBefore, g.counter.Snapshot()), CPU: cpu - cpuBefore}
+	m := &measured{Result: result, CPU: cpu - cpuBefore}
+	m.Net, m.Emulated = g.meter.stop()
 	return m, g.close()
 }
 
 // windowFor is the measured time of a load whose warm-up gave warm and took
-// took, open calls included.
-func windowFor(measure time.Duration, callers int, warm *load.Result, took time.Duration) time.Duration {
+// took, open calls included: long enough for so many calls.
+func windowFor(measure time.Duration, calls, callers int, warm *load.Result, took time.Duration) time.Duration {
 	call := time.Duration(warm.Latency.Mean())
 	if warm.Latency.Count() < int64(callers) {
 		call = took // some caller's first call is all that is known
@@ -201,7 +231,7 @@ func windowFor(measure time.Duration, callers int, warm *load.Result, took time.
 			return measure // calls that fail are not long
 		}
 	}
-	return max(measure, min(stretch*call, maxStretched))
+	return max(measure, min(time.Duration(calls)*call, maxStretched))
 }
 
 func (g *generator) load(d time.Duration, seed uint64) load.Config {

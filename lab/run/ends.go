@@ -20,7 +20,7 @@ type ends struct {
 }
 
 // start starts both ends. An error says why the arm's trials are void.
-func (r *runner) start(ctx context.Context, arm plan.Arm) (_ *ends, err error) {
+func (r *runner) start(ctx context.Context, block int, arm plan.Arm, network string) (_ *ends, err error) {
 	e := &ends{plan: r.plan}
 	defer func() {
 		if err != nil {
@@ -37,10 +37,13 @@ func (r *runner) start(ctx context.Context, arm plan.Arm) (_ *ends, err error) {
 	ctx, cancel := bounded(ctx, startTimeout)
 	defer cancel()
 	var s served
-	if err := e.server.Call(ctx, opServe, serveArg{Arm: arm, Plan: *r.plan}, &s); err != nil {
+	// In a block all arms meet the same fate on a link.
+	l := linkArg{Link: network, Seed: r.seed(block, 0)}
+	if err := e.server.Call(ctx, opServe, serveArg{Arm: arm, Plan: *r.plan, Link: l}, &s); err != nil {
 		return nil, fmt.Errorf("the server did not start: %w", err)
 	}
-	err = e.generate(ctx, opSetup, setupArg{Arm: arm, Plan: *r.plan, Addr: s.Addr, Payload: r.config.Payload}, &none{})
+	l.Join = s.Join
+	err = e.generate(ctx, opSetup, setupArg{Arm: arm, Plan: *r.plan, Link: l, Addr: s.Addr, Payload: r.config.Payload}, &none{})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	t.Seconds, t.Calls, t.Latency = m.Result.Seconds, m.Result.Latency.Count(), m.Result.Latency
 	t.Errors, t.FirstError = m.Result.Errors, m.Result.FirstError
 	t.Censored, t.OpenShare = m.Result.Censored, m.Result.OpenShare
-	t.Net = &m.Net
+	t.Net, t.Emulated = &m.Net, m.Emulated
 	t.Void = voidBy(t, window)
 	return nil
 }

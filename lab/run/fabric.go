@@ -10,19 +10,19 @@ import (
 // A Fabric makes the two ends of the wire arms; the lab itself knows no wire.
 // Reference arms and pings are the lab's own and do not come here.
 type Fabric struct {
-	// Serve serves the plan's service on a free port of the loopback interface
-	// and returns its host:port. Messages up to the plan's MaxMessage must
-	// pass. stop ends it, within the time that its context gives.
-	Serve func(ctx context.Context, arm plan.Arm, p *plan.Plan) (addr string, stop func(context.Context) error, err error)
+	// Serve serves the plan's service at a place and returns its host:port.
+	// Messages up to the plan's MaxMessage must pass. stop ends it, within the
+	// time that its context gives.
+	Serve func(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (addr string, stop func(context.Context) error, err error)
 	// Dial makes a connection to it whose sockets are opened by dial.
 	Dial func(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error)
 }
 
-func (f Fabric) serve(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
+func (f Fabric) serve(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (string, func(context.Context) error, error) {
 	if name, ok := reference(arm); ok {
-		return ref.Serve(ctx, name, refOptions(p))
+		return ref.Serve(ctx, name, at, refOptions(p))
 	}
-	return f.Serve(ctx, arm, p)
+	return f.Serve(ctx, arm, p, at)
 }
 
 func (f Fabric) dial(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {

@@ -1,11 +1,12 @@
-// Package run runs a plan: for each block, for each arm in the block's random
-// order, a fresh server process and a fresh generator process on separate
-// cores; one trial for each number of callers over fresh connections.
+// Package run runs a plan: for each block, for each arm over each link in the
+// block's random order, a fresh server process and a fresh generator process on
+// separate cores; one trial for each number of callers over fresh connections.
 //
 // The plan's measured time is for calls that are short beside it. If the
 // warm-up shows that a call takes more than an eighth of it, the trial measures
-// for the time of eight calls, but for no more than three seconds on that
-// account; the record has the time that was measured.
+// for the time of eight calls, of twelve over an emulated link, but for no more
+// than three seconds on that account; the record has the time that was
+// measured.
 //
 // A trial whose server or generator does not start, ends, hangs or says
 // nonsense is void: it is recorded with the reason, and the run goes on with
@@ -38,6 +39,10 @@ const (
 	// stretch calls of the warm-up's mean, up to maxStretched.
 	stretch      = 8
 	maxStretched = 3 * time.Second
+	// stretchOnLink is stretch over an emulated link, where a call takes a round
+	// trip whatever the arm: in ten blocks one caller has the 100 calls then that
+	// a median needs.
+	stretchOnLink = 12
 	// startTimeout bounds the start of one end of a trial.
 	startTimeout = 15 * time.Second
 	// maxAgain is how often a trial is made again because CPU time was stolen
@@ -70,11 +75,11 @@ type Config struct {
 
 // Progress is how far a run is.
 type Progress struct {
-	// Block, Arm and Callers are of the trial that begins; at the end of the
-	// run they are of the last one.
-	Block   int
-	Arm     string
-	Callers int
+	// Block, Arm, Link and Callers are of the trial that begins; at the end of
+	// the run they are of the last one.
+	Block     int
+	Arm, Link string
+	Callers   int
 	// Done of Total trials have ended, Void of them without a result.
 	Done, Total, Void int
 	Elapsed           time.Duration
@@ -91,11 +96,12 @@ func Run(ctx context.Context, p *plan.Plan, c Config) (partial string, err error
 		return "", err
 	}
 	r := &runner{plan: p, config: c, begin: time.Now()}
-	r.progress.Total = p.Blocks * len(p.Arms) * len(p.Callers)
+	r.progress.Total = p.Blocks * p.Turns() * len(p.Callers)
 	r.serverCores, r.clientCores = proc.Split(proc.Cores())
 	for block := range p.Blocks {
 		for _, i := range p.Order(block) {
-			if err := r.arm(ctx, block, p.Arms[i]); err != nil {
+			arm, network := p.Turn(i)
+			if err := r.arm(ctx, block, arm, network); err != nil {
 				return "", err
 			}
 			select {
@@ -122,6 +128,9 @@ func check(p *plan.Plan, c Config) error {
 	default:
 		return fmt.Errorf("plan: the lab measures arith and echo, not %q", p.Service)
 	}
+	if err := checkLinks(p); err != nil {
+		return err
+	}
 	for _, a := range p.Arms {
 		if a.Kind != plan.Wire && a.Kind != plan.Reference && a.Kind != plan.Ping {
 			return fmt.Errorf("plan: arm %q is of unknown kind %q", a.Name, a.Kind)
@@ -141,19 +150,22 @@ type runner struct {
 	progress                 Progress
 }
 
-// arm runs one arm's trials of a block. It returns early if ctx ends; its
-// error is the sink's.
-func (r *runner) arm(ctx context.Context, block int, arm plan.Arm) error {
+// arm runs one arm's trials of a block over one link. It returns early if ctx
+// ends; its error is the sink's.
+func (r *runner) arm(ctx context.Context, block int, arm plan.Arm, network string) error {
 	var e *ends
 	defer func() { e.stop() }()
 	for i, callers := range r.plan.Callers {
-		r.progress.Block, r.progress.Arm, r.progress.Callers = block, arm.Name, callers
+		r.progress.Block, r.progress.Arm, r.progress.Link, r.progress.Callers = block, arm.Name, network, callers
 		for again := 0; ; again++ {
 			r.report()
 			t := record.Trial{Block: block, Arm: arm.Name, Callers: callers, Started: time.Now()}
+			if network != plan.Loopback {
+				t.Link = network
+			}
 			var err error
 			if e == nil {
-				e, err = r.start(ctx, arm)
+				e, err = r.start(ctx, block, arm, network)
 			}
 			if err == nil {
 				err = e.trial(ctx, &t, r.seed(block, i))

@@ -66,7 +66,7 @@ func child(name string) error {
 
 // testFabric serves arms whose target says how they misbehave.
 var testFabric = Fabric{
-	Serve: func(ctx context.Context, arm plan.Arm, p *plan.Plan) (string, func(context.Context) error, error) {
+	Serve: func(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (string, func(context.Context) error, error) {
 		switch arm.Target {
 		case "refuses":
 			return "", nil, errors.New("nothing to serve here")
@@ -78,7 +78,7 @@ var testFabric = Fabric{
 		if arm.Target == "dies" {
 			return dieWhenCalled()
 		}
-		return ref.Serve(ctx, ref.NetHTTP, refOptions(p))
+		return ref.Serve(ctx, ref.NetHTTP, at, refOptions(p))
 	},
 	Dial: func(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {
 		if arm.Target == "no-dial" {
@@ -146,7 +146,7 @@ type trials []record.Trial
 func (t *trials) Trial(trial record.Trial) error {
 	if n := len(*t); n > 0 {
 		last := &(*t)[n-1]
-		if last.Void == stolenReason && last.Block == trial.Block && last.Arm == trial.Arm && last.Callers == trial.Callers {
+		if last.Void == stolenReason && last.Block == trial.Block && last.Arm == trial.Arm && last.Link == trial.Link && last.Callers == trial.Callers {
 			*last = trial
 			return nil
 		}
@@ -171,7 +171,7 @@ func run(t *testing.T, p *plan.Plan, c Config) []record.Trial {
 		t.Fatalf("partial %q, error %v", partial, err)
 	}
 	noneLeft(t, pids)
-	if want := p.Blocks * len(p.Arms) * len(p.Callers); len(got) != want {
+	if want := p.Blocks * p.Turns() * len(p.Callers); len(got) != want {
 		t.Fatalf("%d trials, want %d", len(got), want)
 	}
 	return got
@@ -237,6 +237,44 @@ func TestBytesPerCall(t *testing.T) {
 		if trial.Net.Conns != 0 {
 			t.Errorf("%s: %d connections were opened after the warm-up", trial.Arm, trial.Net.Conns)
 		}
+	}
+}
+
+// Every reference runs over an emulated link, whose counts are in the record.
+func TestEmulatedLink(t *testing.T) {
+	var arms []plan.Arm
+	for _, name := range ref.Names() {
+		arms = append(arms, plan.Arm{Name: name, Kind: plan.Reference, Target: name})
+	}
+	arms[len(arms)-1].Kind = plan.Ping
+	p := testPlan(append(arms, wire("steady"))...)
+	const spec = "rtt=2ms,loss=1%"
+	p.Links, p.Blocks, p.Callers = []string{spec, plan.Loopback}, 1, []int{2}
+	lost := int64(0)
+	for _, trial := range run(t, p, config(nil)) {
+		if wrong := good(trial); wrong != "" {
+			t.Errorf("%s over %s: %s", trial.Arm, trial.Network(), wrong)
+			continue
+		}
+		e := trial.Emulated
+		if trial.Link == "" {
+			if e != nil {
+				t.Errorf("%s over loopback has an emulated link: %+v", trial.Arm, e)
+			}
+			continue
+		}
+		if trial.Link != spec || e == nil || e.Asked != 2e6 || e.RTT < e.Asked || trial.Latency.Percentile(0) < 2e6*99/100 {
+			t.Errorf("%s: the link %q with %+v, the quickest call %d ns", trial.Arm, trial.Link, e, trial.Latency.Percentile(0))
+			continue
+		}
+		lost += e.LostOut + e.LostIn
+		// Both directions have a packet for each call at least.
+		if calls := trial.Ended(); trial.Net.PacketsOut < calls || trial.Net.PacketsIn < calls || trial.Net.WireOut < trial.Net.PayloadOut {
+			t.Errorf("%s: %d calls, %+v", trial.Arm, calls, trial.Net)
+		}
+	}
+	if lost == 0 {
+		t.Error("no packet was lost")
 	}
 }
 
@@ -395,6 +433,7 @@ func TestBadPlans(t *testing.T) {
 		want   string
 	}{
 		{func(p *plan.Plan) { p.Blocks = 0 }, "0 blocks"},
+		{func(p *plan.Plan) { p.Links = []string{plan.Loopback, "rtt=4"} }, `link "rtt=4": rtt=4 is no duration`},
 		{func(p *plan.Plan) { p.Service = "echo" }, "echo needs a payload"},
 		{func(p *plan.Plan) { p.Service = "kv" }, `arith and echo, not "kv"`},
 		{func(p *plan.Plan) { p.Arms[0].Kind = "x" }, `arm "a" is of unknown kind "x"`},
@@ -430,12 +469,12 @@ func TestLongCallsAreMeasuredForLonger(t *testing.T) {
 		{"some callers only", result(3, time.Millisecond, nil), 50 * time.Millisecond, 400 * time.Millisecond},
 		{"failing calls", result(0, 0, map[string]int64{"UNKNOWN": 1}), time.Second, measure},
 	} {
-		got := windowFor(measure, 4, tc.warm, tc.took)
+		got := windowFor(measure, stretch, 4, tc.warm, tc.took)
 		if d := got - tc.want; d < -tc.want/100 || d > tc.want/100 { // the histogram's resolution
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
-	if got := windowFor(time.Minute, 4, result(10, time.Second, nil), time.Minute); got != time.Minute {
+	if got := windowFor(time.Minute, stretch, 4, result(10, time.Second, nil), time.Minute); got != time.Minute {
 		t.Errorf("a planned minute became %v", got)
 	}
 }

@@ -15,10 +15,16 @@ type Summary struct {
 	Loads []Load // in the plan's order
 }
 
-// A Load is what one number of callers gave.
+// A Load is what one number of callers gave over one link.
 type Load struct {
 	Callers int
-	Arms    []Arm // in the plan's order
+	// Link is one of the plan's.
+	Link string
+	// Emulated is what the link did, nil for loopback. CPU figures come from
+	// loopback only: over an emulated link most of the CPU time is the
+	// emulation's own TCP, and all of them are NaN.
+	Emulated *Emulated
+	Arms     []Arm // in the plan's order
 	// Parts take the ratios of wire arms apart, where references allow.
 	Parts []Part
 	// Compared is the size of the family that Holm's correction is over, and
@@ -98,23 +104,33 @@ type PerCall struct {
 // Summarize computes everything from the record.
 func Summarize(run *record.Run) *Summary {
 	s := &Summary{}
-	for _, callers := range run.Header.Plan.Callers {
-		s.Loads = append(s.Loads, summarizeLoad(run, callers))
+	for _, link := range run.Header.Plan.Networks() {
+		for _, callers := range run.Header.Plan.Callers {
+			s.Loads = append(s.Loads, summarizeLoad(run, link, callers))
+		}
 	}
 	return s
 }
 
-func summarizeLoad(run *record.Run, callers int) Load {
+func summarizeLoad(run *record.Run, link string, callers int) Load {
 	p := &run.Header.Plan
-	l := Load{Callers: callers}
+	l := Load{Callers: callers, Link: link}
+	var all []*record.Trial
 	for _, a := range p.Arms {
 		var trials []*record.Trial
 		for i := range run.Trials {
-			if t := &run.Trials[i]; t.Arm == a.Name && t.Callers == callers {
+			if t := &run.Trials[i]; t.Arm == a.Name && t.Callers == callers && t.Network() == link {
 				trials = append(trials, t)
 			}
 		}
 		l.Arms = append(l.Arms, summarizeArm(a, trials))
+		all = append(all, trials...)
+	}
+	if link != plan.Loopback {
+		l.Emulated = summarizeLink(all)
+		for i := range l.Arms {
+			l.Arms[i].forgetCPU()
+		}
 	}
 	if base := l.Arm(p.Baseline); base != nil {
 		base.Baseline = true
