@@ -320,7 +320,7 @@ func TestForeignReplies(t *testing.T) {
 		{"a result of the wrong type", "\x94\x01\x01\xc0\xa1x", codes.Internal, "reply of arith.Arith/Sum"},
 		{"no message", "\x93\x01\x01\xc0", codes.Unavailable, "it may have run"},
 		{"the unused byte", "\xc1", codes.Unavailable, "it may have run"},
-		{"the end", "", codes.Unavailable, "the server closed it"},
+		{"the end", "", codes.Unavailable, "the peer closed it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -371,7 +371,7 @@ func answerOne(lis net.Listener, reply string) error {
 func TestFormsWithoutNames(t *testing.T) {
 	reg := everywire.NewRegistry()
 	for _, name := range []string{"x.X/One", "x.X/Two"} {
-		everywire.Handle(reg, name, func(_ context.Context, in *everywire.Document) (*everywire.Document, error) { return in, nil },
+		everywire.Handle(reg, name, func(_ context.Context, in *Numbers) (*Numbers, error) { return in, nil },
 			everywire.WithJSONRPC(everywire.JSONRPCForm{Params: everywire.ParamsObject}))
 	}
 	if _, err := msgpackrpc.NewServer(&rpc.ServerConfig{Registry: reg, Limits: everywire.Limits{}.WithDefaults()}); err != nil {

@@ -23,23 +23,36 @@ type conn struct {
 	cfg    *rpc.ClientConfig
 	engine *stream.Client
 	meta   bool // the server understands rpc.meta and $/cancelRequest
+	maps   bool // calls are maps of JSON-RPC
+	forms  forms
 }
 
 // NewConn makes a client's connection; it dials when a call needs it. The
 // option meta ("on" or "off") says whether metadata, deadlines and
-// cancellations are sent; without it they are Unimplemented or stay local.
+// cancellations are sent; without it they are Unimplemented or stay local. The
+// option envelope ("array" or "map") chooses between the specification's arrays
+// and maps of JSON-RPC 2.0, for which meta is on if not said otherwise.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	c := &conn{cfg: cfg}
+	switch v := cfg.Options["envelope"]; v {
+	case "map":
+		c.maps = true
+	case "", "array":
+	default:
+		return nil, fmt.Errorf("option envelope=%s: want array or map", v)
+	}
 	switch v := cfg.Options["meta"]; v {
 	case "on":
 		c.meta = true
-	case "", "off":
+	case "":
+		c.meta = c.maps // maps have room for it
+	case "off":
 	default:
 		return nil, fmt.Errorf("option meta=%s: want on or off", v)
 	}
 	c.engine = stream.NewClient(stream.ClientConfig{
 		Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx) },
-		Open:     func() stream.ClientSession { return &clientSession{framer{max: math.MaxInt}} },
+		Open:     func(*stream.Conn) stream.Session { return &clientSession{framer{max: math.MaxInt}} },
 		MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
 	})
 	return c, nil
@@ -99,11 +112,17 @@ type exchange struct {
 
 // Append is [stream.Exchange]'s.
 func (x *exchange) Append(dst []byte, id uint32) ([]byte, error) {
+	if x.conn.maps {
+		return x.appendObject(dst, id, true)
+	}
 	dst = x.appendMeta(dst, meta{id: id})
 	return x.appendParams(appendRequest(dst, id, x.method()))
 }
 
 func (x *exchange) appendNotification(dst []byte) ([]byte, error) {
+	if x.conn.maps {
+		return x.appendObject(dst, 0, false)
+	}
 	dst = x.appendMeta(dst, meta{noID: true})
 	return x.appendParams(appendNotification(dst, x.method()))
 }
@@ -136,8 +155,11 @@ func (x *exchange) appendParams(dst []byte) ([]byte, error) {
 
 // AppendCancel is [stream.Exchange]'s.
 func (x *exchange) AppendCancel(dst []byte, id uint32) []byte {
-	if !x.conn.meta {
+	switch {
+	case !x.conn.meta:
 		return dst
+	case x.conn.maps:
+		return appendCancelObject(dst, id)
 	}
 	return appendCancel(dst, id)
 }
@@ -145,8 +167,14 @@ func (x *exchange) AppendCancel(dst []byte, id uint32) []byte {
 // MaxFrame is [stream.Exchange]'s.
 func (x *exchange) MaxFrame() int { return stream.MaxFrame(x.call.MaxReceive(), x.conn.cfg.Limits) }
 
+// MayRepeat is [stream.Exchange]'s.
+func (x *exchange) MayRepeat() bool { return x.call.MayRepeat() }
+
 // Read reads the response and the rpc.meta notification before it, if any.
 func (x *exchange) Read(reply []byte) error {
+	if isObject(reply) {
+		return x.readObject(reply)
+	}
 	for {
 		r := msgpack.NewReader(reply)
 		frame, err := r.Raw()
@@ -158,9 +186,9 @@ func (x *exchange) Read(reply []byte) error {
 			return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
 		}
 		if e.kind == typeResponse {
-			return x.readResponse(e.r)
+			return x.readResponse(&e.r)
 		}
-		if err := x.readMeta(e.r); err != nil {
+		if err := x.readMeta(&e.r); err != nil {
 			return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
 		}
 		reply = reply[r.Pos():]
@@ -203,31 +231,47 @@ func (x *exchange) readResponse(r *msgpack.Reader) error {
 // A clientSession is the state of one connection.
 type clientSession struct{ framer }
 
-// Route is [stream.ClientSession]'s. Requests and notifications of a server
-// are ignored: we offer no methods.
-func (s *clientSession) Route(frame []byte) (id uint32, kind stream.Kind, err error) {
+// Receive is [stream.Session]'s. Requests and notifications of a server are
+// ignored: we offer no methods.
+func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
+	if isObject(frame) {
+		id, ok, err := replyID(frame)
+		if !ok {
+			return stream.Frame{}, err
+		}
+		return stream.Frame{Kind: stream.Reply, ID: id}, nil
+	}
 	e, err := open(frame)
 	if err != nil {
-		return 0, stream.Ignore, err
+		return stream.Frame{}, err
 	}
 	switch e.kind {
 	case typeResponse:
-		return e.id, stream.Reply, nil
+		return stream.Frame{Kind: stream.Reply, ID: e.id}, nil
 	case typeNotification:
 		if name, err := e.r.Str(); err != nil || string(name) != metaName {
-			return 0, stream.Ignore, nil //nolint:nilerr // a notification of another kind
+			return stream.Frame{}, nil //nolint:nilerr // a notification of another kind
 		}
 		if n, err := e.r.ArrayHeader(); err != nil || n != 2 {
-			return 0, stream.Ignore, fmt.Errorf("params of %s is an array of 2", metaName)
+			return stream.Frame{}, fmt.Errorf("params of %s is an array of 2", metaName)
 		}
-		id, err := readID(e.r)
-		return id, stream.Part, err
+		id, err := readID(&e.r)
+		return stream.Frame{Kind: stream.Part, ID: id}, err
 	}
-	return 0, stream.Ignore, nil
+	return stream.Frame{}, nil
 }
 
-// RouteTooLong is [stream.ClientSession]'s.
+// LastWords is [stream.Session]'s; a client has none.
+func (s *clientSession) LastWords(_ []byte, _ error, dst []byte) []byte { return dst }
+
+// RouteTooLong is [stream.Session]'s.
 func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) {
+	if isObject(head) {
+		var o object
+		_ = o.read(msgpack.NewReader(head)) // up to where it is cut off
+		n, err := msgpack.NewReader(o.id).Uint64()
+		return uint32(n), err == nil && n <= math.MaxUint32
+	}
 	e, err := open(head)
 	return e.id, err == nil && e.kind == typeResponse
 }

@@ -37,12 +37,12 @@ func (f *framer) Next(buf []byte) (from, to int, err error) {
 type envelope struct {
 	kind int
 	id   uint32 // of requests and responses
-	r    *msgpack.Reader
+	r    msgpack.Reader
 }
 
 // open reads a message up to and with its id, and checks its shape.
 func open(frame []byte) (envelope, error) {
-	e := envelope{r: msgpack.NewReader(frame)}
+	e := envelope{r: *msgpack.NewReader(frame)}
 	n, err := e.r.ArrayHeader()
 	if err != nil {
 		return e, fmt.Errorf("a message is an array: %w", err)
@@ -66,7 +66,7 @@ func open(frame []byte) (envelope, error) {
 	}
 	e.kind = int(kind)
 	if e.kind != typeNotification {
-		e.id, err = readID(e.r)
+		e.id, err = readID(&e.r)
 	}
 	return e, err
 }

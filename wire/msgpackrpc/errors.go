@@ -27,17 +27,23 @@ func appendError(dst []byte, id uint32, s *status.Status) []byte {
 	dst = msgpack.AppendString(dst, "message")
 	dst = msgpack.AppendString(dst, strings.ToValidUTF8(s.Message(), "\uFFFD"))
 	if len(details) > 0 {
-		dst = msgpack.AppendString(dst, "details")
-		dst = msgpack.AppendArrayHeader(dst, len(details))
-		for _, d := range details {
-			dst = msgpack.AppendMapHeader(dst, 2)
-			dst = msgpack.AppendString(dst, "type")
-			dst = msgpack.AppendString(dst, d.Type)
-			dst = msgpack.AppendString(dst, "value")
-			dst = msgpack.AppendBinary(dst, d.Value)
-		}
+		dst = appendDetails(dst, details)
 	}
 	return msgpack.AppendNil(dst)
+}
+
+// appendDetails appends the member that has a status's details.
+func appendDetails(dst []byte, details []code.Detail) []byte {
+	dst = msgpack.AppendString(dst, "details")
+	dst = msgpack.AppendArrayHeader(dst, len(details))
+	for _, d := range details {
+		dst = msgpack.AppendMapHeader(dst, 2)
+		dst = msgpack.AppendString(dst, "type")
+		dst = msgpack.AppendString(dst, d.Type)
+		dst = msgpack.AppendString(dst, "value")
+		dst = msgpack.AppendBinary(dst, d.Value)
+	}
+	return dst
 }
 
 // statusOf makes a status of a response's error, which is not nil. Errors that
@@ -51,38 +57,36 @@ func statusOf(raw []byte) *status.Status {
 
 // readError reads an error in our form. ok is false if it is in another one.
 func readError(r *msgpack.Reader) (s *status.Status, ok bool) {
-	members, err := r.MapHeader()
-	if err != nil {
+	c, message, details, hasCode, err := readErrorMembers(r)
+	if err != nil || !hasCode || c > math.MaxUint32 {
 		return nil, false
 	}
-	var c uint64
-	var message []byte
-	var details []code.Detail
-	hasCode := false
-	for range members {
-		name, err := r.Str()
-		if err != nil {
-			return nil, false
+	return code.Status(codes.Code(c), message, details), true
+}
+
+// readErrorMembers reads a map of gRPC's code, a message and details, any of
+// which may be absent.
+func readErrorMembers(r *msgpack.Reader) (c uint64, message string, details []code.Detail, hasCode bool, err error) {
+	members, err := r.MapHeader()
+	for ; err == nil && members > 0; members-- {
+		var name, text []byte
+		if name, err = r.Str(); err != nil {
+			break
 		}
 		switch string(name) {
 		case "code":
 			hasCode = true
 			c, err = r.Uint64()
 		case "message":
-			message, err = r.Str()
+			text, err = r.Str()
+			message = string(text)
 		case "details":
 			details, err = readDetails(r)
 		default:
 			err = r.Skip()
 		}
-		if err != nil {
-			return nil, false
-		}
 	}
-	if !hasCode || c > math.MaxUint32 {
-		return nil, false
-	}
-	return code.Status(codes.Code(c), string(message), details), true
+	return c, message, details, hasCode, err
 }
 
 func readDetails(r *msgpack.Reader) ([]code.Detail, error) {
@@ -143,5 +147,23 @@ func foreignText(raw []byte) string {
 			return text
 		}
 	}
-	return fmt.Sprintf("the server sent the error %v", doc.Value)
+	return "the server sent the error " + excerpt(fmt.Sprint(doc.Value))
+}
+
+// shown is a value as an error shows it.
+func shown(raw []byte) string {
+	var doc everywire.Document
+	if err := codec.Decode(raw, &doc); err != nil {
+		return fmt.Sprintf("that cannot be read: %v", err)
+	}
+	return excerpt(fmt.Sprint(doc.Value))
+}
+
+// excerpt shortens what a server sent for somebody to read.
+func excerpt(s string) string {
+	const most = 1024
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

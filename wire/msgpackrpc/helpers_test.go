@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -34,11 +35,12 @@ type Sum struct {
 
 // A fixture is a server with the methods of these tests.
 type fixture struct {
-	addr    string
-	srv     rpc.Server
-	told    chan int64
-	waiting chan struct{} // a call of Wait runs
-	ended   chan error    // a call of Wait has ended, with its context's error
+	addr     string
+	registry *everywire.Registry
+	srv      rpc.Server
+	told     chan int64
+	waiting  chan struct{} // a call of Wait runs
+	ended    chan error    // a call of Wait has ended, with its context's error
 }
 
 func sum(_ context.Context, in *Numbers) (*Sum, error) {
@@ -54,6 +56,19 @@ func newFixture(t *testing.T, edit ...func(*rpc.ServerConfig)) *fixture {
 	f := &fixture{told: make(chan int64, 10), waiting: make(chan struct{}, 10), ended: make(chan error, 10)}
 	reg := everywire.NewRegistry(everywire.WithLogger(slog.New(slog.DiscardHandler)))
 	everywire.Handle(reg, "arith.Arith/Sum", sum, everywire.WithJSONRPC(everywire.JSONRPCForm{Name: "sum"}))
+	formed := func(name string, params everywire.ParamsForm, field, result string) everywire.MethodOption {
+		return everywire.WithJSONRPC(everywire.JSONRPCForm{Name: name, Params: params, Field: field, Result: result})
+	}
+	same := func(_ context.Context, in *Numbers) (*Numbers, error) { return in, nil }
+	everywire.Handle(reg, "arith.Arith/Add", sum, formed("add", everywire.ParamsList, "numbers", "sum"))
+	everywire.Handle(reg, "arith.Arith/Order", same, formed("order", everywire.ParamsInOrder, "", ""))
+	everywire.Handle(reg, "arith.Arith/Say", same, formed("say", everywire.ParamsScalar, "text", "text"))
+	everywire.Handle(reg, "arith.Arith/Same", same, formed("same", everywire.ParamsObject, "", ""))
+	everywire.Handle(reg, "arith.Arith/Exit", func(context.Context, *Numbers) (*Sum, error) {
+		runtime.Goexit()
+		return nil, nil
+	})
+	everywire.Handle(reg, "arith.Arith/Echo", func(_ context.Context, in *everywire.Document) (*everywire.Document, error) { return in, nil })
 	everywire.Handle(reg, "arith.Arith/Tell", func(ctx context.Context, in *Numbers) (*Sum, error) {
 		out, err := sum(ctx, in)
 		f.told <- out.Sum
@@ -97,7 +112,7 @@ func newFixture(t *testing.T, edit ...func(*rpc.ServerConfig)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.addr, f.srv = lis.Addr().String(), srv
+	f.addr, f.srv, f.registry = lis.Addr().String(), srv, reg
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(lis) }()
 	t.Cleanup(func() {

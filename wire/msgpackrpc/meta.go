@@ -67,7 +67,10 @@ func appendMD(dst []byte, name string, md metadata.MD) []byte {
 	if len(md) == 0 {
 		return dst
 	}
-	dst = msgpack.AppendString(dst, name)
+	return appendMDMap(msgpack.AppendString(dst, name), md)
+}
+
+func appendMDMap(dst []byte, md metadata.MD) []byte {
 	dst = msgpack.AppendMapHeader(dst, len(md))
 	for k, vs := range md {
 		dst = msgpack.AppendString(dst, k)
@@ -105,20 +108,28 @@ func readMeta(r *msgpack.Reader) (*meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := r.MapHeader()
-	if err != nil {
+	if err := m.members(r); err != nil {
 		return nil, fmt.Errorf("params of %s: %w", metaName, err)
 	}
-	for range members {
+	return m, r.End()
+}
+
+// members reads a map of what a meta holds.
+func (m *meta) members(r *msgpack.Reader) error {
+	n, err := r.MapHeader()
+	if err != nil {
+		return err
+	}
+	for range n {
 		name, err := r.Str()
 		if err != nil {
-			return nil, fmt.Errorf("params of %s: %w", metaName, err)
+			return err
 		}
 		if err := m.member(r, string(name)); err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", name, metaName, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return m, r.End()
+	return nil
 }
 
 func (m *meta) member(r *msgpack.Reader, name string) (err error) {

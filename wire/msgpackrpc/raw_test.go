@@ -42,6 +42,16 @@ func (p *foreign) send(parts ...string) {
 // receive reads one value, decoded as a document.
 func (p *foreign) receive() any {
 	p.t.Helper()
+	var doc everywire.Document
+	if err := (msgpack.Codec{}).Decode(p.receiveRaw(), &doc); err != nil {
+		p.t.Fatal(err)
+	}
+	return doc.Value
+}
+
+// receiveRaw reads the bytes of one value.
+func (p *foreign) receiveRaw() []byte {
+	p.t.Helper()
 	for {
 		if len(p.buf) > 0 {
 			n, err := msgpack.Scan(p.buf, &p.scan, 1<<20)
@@ -49,12 +59,9 @@ func (p *foreign) receive() any {
 				p.t.Fatal(err)
 			}
 			if n > 0 {
-				var doc everywire.Document
-				if err := (msgpack.Codec{}).Decode(p.buf[:n], &doc); err != nil {
-					p.t.Fatal(err)
-				}
+				raw := p.buf[:n]
 				p.buf = p.buf[n:]
-				return doc.Value
+				return raw
 			}
 		}
 		piece := make([]byte, 4096)
@@ -117,8 +124,8 @@ func TestRequestForms(t *testing.T) {
 		{"negative numbers", "\x94\x00\x01" + sumName + "\x91\x81\xa7numbers\x92\xd1\xff\x7f\xe0", ok(1, -161)},
 		{"unknown method", "\x94\x00\x01\xafarith.Arith/Nop\x90", failed(1, 12, "unknown method Nop for service arith.Arith")},
 		{"unknown service", "\x94\x00\x01\xa3a/b\x90", failed(1, 12, "unknown service a")},
-		{"a name that is none", "\x94\x00\x01\xa9__proto__\x90", failed(1, 12, `malformed method name: "/__proto__"`)},
-		{"a name with a slash before", "\x94\x00\x01\xb0/arith.Arith/Sum\x90", failed(1, 12, "")},
+		{"a name that is none", "\x94\x00\x01\xa9__proto__\x90", failed(1, 12, `unknown method "__proto__"`)},
+		{"a name with a slash before", "\x94\x00\x01\xb0/arith.Arith/Sum" + oneTwo, ok(1, 3)},
 		{"rpc.meta as a request", "\x94\x00\x01\xa8rpc.meta\x90", failed(1, 12, "")},
 		{"name is a number", "\x94\x00\x01\x05\x90", failed(1, 3, "")},
 		{"name is not UTF-8", "\x94\x00\x01\xa1\xff\x90", failed(1, 3, "")},
@@ -150,7 +157,6 @@ func TestNotAMessage(t *testing.T) {
 	for name, sent := range map[string]string{
 		"HTTP":                        "GET / HTTP/1.1\r\n\r\n",
 		"nil":                         "\xc0",
-		"a map":                       "\x80",
 		"the unused byte":             "\xc1",
 		"an empty array":              "\x90",
 		"a request of 3":              "\x93\x00\x01" + sumName,
@@ -167,7 +173,6 @@ func TestNotAMessage(t *testing.T) {
 		"notification without a name": "\x93\x02\x05\x90",
 		"4 billion elements":          "\xdd\xff\xff\xff\xff",
 		"a str of 4 GiB":              "\xdb\xff\xff\xff\xff",
-		"a map of 4 billion":          "\xdf\xff\xff\xff\xff",
 		"nested too deeply":           strings.Repeat("\x91", 1000),
 		"bad meta":                    "\x93\x02\xa8rpc.meta\x91\x01",
 		"meta without its message":    "\x93\x02\xa8rpc.meta\x92\x05\x80\x94\x00\x06" + sumName + "\x90",

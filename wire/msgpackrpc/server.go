@@ -10,8 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -20,28 +21,23 @@ import (
 type service struct {
 	cfg    *rpc.ServerConfig
 	logger *slog.Logger
-	short  map[string]*everywire.Method // by their short names
+	names  *form.Names
 }
 
 // NewServer makes a server of this wire.
 func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
-	s := &service{cfg: cfg, logger: cfg.Logger, short: map[string]*everywire.Method{}}
+	names, err := form.NewNames(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &service{cfg: cfg, logger: cfg.Logger, names: names}
 	if s.logger == nil {
 		s.logger = slog.Default()
 	}
-	for _, m := range cfg.Registry.Methods() {
-		if m.JSONRPC == nil || m.JSONRPC.Name == "" {
-			continue
-		}
-		if other, ok := s.short[m.JSONRPC.Name]; ok {
-			return nil, fmt.Errorf("the methods %s and %s have the same short name %s", other.FullName(), m.FullName(), m.JSONRPC.Name)
-		}
-		s.short[m.JSONRPC.Name] = m
-	}
 	maxFrame := stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits)
 	return stream.NewServer(stream.ServerConfig{
-		Open: func(c *stream.ServerConn) stream.ServerSession {
-			return &session{service: s, conn: c, framer: framer{max: maxFrame}, calls: map[uint32]*task{}}
+		Open: func(c *stream.Conn) stream.Session {
+			return &session{service: s, conn: c, framer: framer{max: maxFrame}, calls: map[uint32]*task{}, slots: make(chan struct{}, max(1, cfg.Limits.MaxInFlight))}
 		},
 		MaxFrame:    maxFrame,
 		MaxInFlight: cfg.Limits.MaxInFlight,
@@ -50,52 +46,82 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	}), nil
 }
 
-func (s *service) lookup(name string) (*everywire.Method, error) {
-	if m, ok := s.short[name]; ok {
-		return m, nil
+// lookup finds the method of a request of the specification, by its full or its
+// short name. The names that JSON-RPC reserves are not reserved there.
+func (s *service) lookup(name []byte) (*form.Entry, error) {
+	e, err := s.names.Lookup(name)
+	if err != nil && form.Reserved(name) {
+		return s.names.Lookup(append([]byte("/"), name...))
 	}
-	return s.cfg.Lookup("/" + name)
+	return e, err
 }
 
 // A session is the state of one connection.
 type session struct {
 	framer
 	*service
-	conn *stream.ServerConn
-	meta *meta // of the message that must come next; Receive's only
+	conn  *stream.Conn
+	meta  *meta         // of the message that must come next; Receive's only
+	slots chan struct{} // taken by the elements of batches
 
-	mu    sync.Mutex
-	calls map[uint32]*task // in flight, by message id
+	mu      sync.Mutex
+	calls   map[uint32]*task       // in flight, by message id
+	objects map[string]*objectTask // those of JSON-RPC, by id as written
 }
 
-// Receive is [stream.ServerSession]'s.
-func (s *session) Receive(frame []byte) (stream.Task, error) {
+// Receive is [stream.Session]'s.
+func (s *session) Receive(frame []byte) (stream.Frame, error) {
+	if isObject(frame) || isBatch(frame) {
+		return s.receiveJSONRPC(frame)
+	}
 	e, err := open(frame)
 	if err != nil {
-		return nil, err
+		return stream.Frame{}, err
 	}
 	m := s.meta
 	s.meta = nil
 	if m != nil && (m.noID != (e.kind == typeNotification) || !m.noID && m.id != e.id || e.kind == typeResponse) {
-		return nil, fmt.Errorf("%s is not followed by its message", metaName)
+		return stream.Frame{}, fmt.Errorf("%s is not followed by its message", metaName)
 	}
 	switch e.kind {
 	case typeRequest:
-		return s.request(e, m), nil
+		return stream.Frame{Kind: stream.Request, Task: s.request(&e, m)}, nil
 	case typeNotification:
-		return s.notification(e, m)
+		t, err := s.notification(&e, m)
+		if t == nil {
+			return stream.Frame{}, err
+		}
+		return stream.Frame{Kind: stream.Request, Task: t}, err
 	}
-	return nil, nil //nolint:nilnil // a response: we have asked nothing, and there is nothing to run
+	return stream.Frame{}, nil // a response: we have asked nothing
 }
 
-func (s *session) request(e envelope, m *meta) stream.Task {
+// receiveJSONRPC is Receive for messages of JSON-RPC.
+func (s *session) receiveJSONRPC(frame []byte) (stream.Frame, error) {
+	if s.meta != nil {
+		return stream.Frame{}, fmt.Errorf("%s is not followed by its message", metaName)
+	}
+	if isObject(frame) {
+		if t := s.object(frame); t != nil {
+			return stream.Frame{Kind: stream.Request, Task: t}, nil
+		}
+	} else if t := s.batch(frame); t != nil {
+		return stream.Frame{Kind: stream.Request, Task: t}, nil
+	}
+	return stream.Frame{}, nil
+}
+
+// RouteTooLong is [stream.Session]'s.
+func (s *session) RouteTooLong([]byte) (uint32, bool) { return 0, false }
+
+func (s *session) request(e *envelope, m *meta) *task {
 	t := &task{session: s, id: e.id, meta: m}
 	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
 	name, err := e.r.Str()
 	if err != nil {
 		t.err = status.Errorf(codes.InvalidArgument, "the method of a request is its name: %v", err)
 	} else {
-		t.resolve(string(name), e.r)
+		t.resolve(name, &e.r)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +134,7 @@ func (s *session) request(e envelope, m *meta) stream.Task {
 	return t
 }
 
-func (s *session) notification(e envelope, m *meta) (stream.Task, error) {
+func (s *session) notification(e *envelope, m *meta) (*task, error) {
 	name, err := e.r.Str()
 	if err != nil {
 		return nil, fmt.Errorf("the method of a notification is its name: %w", err)
@@ -118,14 +144,14 @@ func (s *session) notification(e envelope, m *meta) (stream.Task, error) {
 		if m != nil {
 			return nil, fmt.Errorf("%s is not followed by its message", metaName)
 		}
-		s.meta, err = readMeta(e.r)
+		s.meta, err = readMeta(&e.r)
 		return nil, err
 	case cancelName:
-		return nil, s.cancelCall(e.r)
+		return nil, s.cancelCall(&e.r)
 	}
 	t := &task{session: s, meta: m, oneWay: true}
 	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
-	t.resolve(string(name), e.r)
+	t.resolve(name, &e.r)
 	return t, nil
 }
 
@@ -146,12 +172,20 @@ func (s *session) cancelCall(r *msgpack.Reader) error {
 	return nil
 }
 
-// LastWords is [stream.ServerSession]'s: a request that is too long is
+// LastWords is [stream.Session]'s: a request that is too long is
 // answered, if its id has arrived.
 func (s *session) LastWords(head []byte, err error, dst []byte) []byte {
 	var long *stream.TooLargeError
 	if !errors.As(err, &long) {
 		return dst
+	}
+	if isObject(head) || isBatch(head) {
+		var o object
+		if isObject(head) {
+			_ = o.read(msgpack.NewReader(head)) // up to where it is cut off
+		}
+		return appendFailure(dst, o.id, code.JSONRPC(codes.ResourceExhausted),
+			fmt.Sprintf("the request is longer than the limit of %d bytes", long.Limit))
 	}
 	e, err := open(head)
 	if err != nil || e.kind != typeRequest {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/stream"
 )
 
 // A task is one request or notification to run.
@@ -20,16 +22,26 @@ type task struct {
 	oneWay  bool
 	second  bool // another request with the same id is in flight
 	meta    *meta
-	method  *everywire.Method
-	message int   // offset of the message in the frame; 0 if there is none
-	err     error // why it cannot run
+	entry   *form.Entry
+	message []byte // nil if there is none; params as they are if formed
+	formed  bool   // params are in the form that the method declares
+	err     error  // why it cannot run
 
 	canceled bool // by the client; session.mu
 }
 
-// resolve finds the method and where its message begins.
-func (t *task) resolve(name string, r *msgpack.Reader) {
-	if t.method, t.err = t.session.lookup(name); t.err != nil {
+// resolve finds the method and its message.
+func (t *task) resolve(name []byte, r *msgpack.Reader) {
+	if t.entry, t.err = t.session.lookup(name); t.err != nil {
+		return
+	}
+	if t.entry.Short && t.entry.Form.Params != everywire.ParamsNamed {
+		if typ, err := r.Type(); err != nil || typ != msgpack.Array {
+			t.err = status.Errorf(codes.InvalidArgument, "params of %s is an array, not %v", name, typ)
+			return
+		}
+		t.formed = true
+		t.message, t.err = r.Raw()
 		return
 	}
 	n, err := r.ArrayHeader()
@@ -39,12 +51,20 @@ func (t *task) resolve(name string, r *msgpack.Reader) {
 	case n > 1:
 		t.err = status.Errorf(codes.InvalidArgument, "params of %s has one element, the message, not %d", name, n)
 	case n == 1:
-		t.message = r.Pos()
+		t.message, t.err = r.Raw()
 	}
 }
 
+// Pace is [stream.Task]'s.
+func (t *task) Pace() *stream.Pace {
+	if t.err != nil {
+		return nil // nothing runs
+	}
+	return &t.entry.Pace
+}
+
 // Run is [stream.Task]'s.
-func (t *task) Run(frame, dst []byte) []byte {
+func (t *task) Run(dst []byte) []byte {
 	wantMeta := t.meta != nil && t.meta.want
 	var reply []byte // the response, or only its result if something comes before
 	if !t.oneWay && !wantMeta {
@@ -54,9 +74,11 @@ func (t *task) Run(frame, dst []byte) []byte {
 	if t.err != nil {
 		out.Status = rpc.StatusOf(t.err)
 	} else {
-		out = t.call(frame, func(v any) (n int, err error) {
+		out = t.call(func(v any) (n int, err error) {
 			start := len(reply)
-			reply, err = codec.Append(reply, v)
+			if reply, err = codec.Append(reply, v); err == nil && t.entry.Short {
+				reply = (*binForm)(t.entry.Form).bare(reply, start)
+			}
 			return len(reply) - start, err
 		})
 	}
@@ -82,22 +104,28 @@ func (t *task) Run(frame, dst []byte) []byte {
 	return reply
 }
 
-func (t *task) call(frame []byte, encode func(any) (int, error)) *rpc.Outcome {
-	in := &rpc.Incoming{Method: t.method, Peer: t.session.conn.Peer(), Encode: encode}
+func (t *task) call(encode func(any) (int, error)) *rpc.Outcome {
+	in := &rpc.Incoming{Method: t.entry.Form.Method, Peer: t.session.conn.Peer(), Encode: encode}
 	if t.meta != nil {
 		in.Metadata, in.Timeout = t.meta.header, t.meta.timeout
 	}
 	in.Decode = func(any) error { return nil } // no message is the zero message
-	if t.message > 0 {
-		data := frame[t.message:]
-		in.Size = len(data)
-		in.Decode = func(v any) error { return codec.Decode(data, v) }
+	if t.message != nil {
+		in.Size = len(t.message)
+		in.Decode = t.decode
 	}
 	return t.session.cfg.Unary(t.ctx, in)
 }
 
+func (t *task) decode(v any) error {
+	if t.formed {
+		return decodeParams((*binForm)(t.entry.Form), t.message, v)
+	}
+	return codec.Decode(t.message, v)
+}
+
 // Abort is [stream.Task]'s.
-func (t *task) Abort(_, dst []byte) []byte {
+func (t *task) Abort(dst []byte) []byte {
 	if t.session.end(t) || t.oneWay {
 		return dst
 	}
@@ -105,9 +133,9 @@ func (t *task) Abort(_, dst []byte) []byte {
 }
 
 // Refuse is [stream.Task]'s.
-func (t *task) Refuse(_, dst []byte) []byte {
+func (t *task) Refuse(why error, dst []byte) []byte {
 	if t.session.end(t) || t.oneWay {
 		return dst
 	}
-	return appendError(dst, t.id, status.New(codes.Unavailable, "the server is shutting down"))
+	return appendError(dst, t.id, status.Convert(why))
 }
