@@ -132,7 +132,10 @@ func (e *encoder) readReply(r *response, call *rpc.Outgoing, reply any) error {
 	result := r.result
 	switch {
 	case f.Result.Key != "":
-		result = f.reply(result)
+		scratch := scratches.Get().(*[]byte)
+		defer keepScratch(scratch)
+		*scratch = f.reply(result, *scratch)
+		result = *scratch
 	case string(result) == "null" && isObject(reply):
 		result = emptyObject // how other servers say that there is nothing to say
 	}

@@ -31,7 +31,7 @@ func (f *textForm) message(params []byte, how everywire.ParamsForm, scratch *[]b
 		return emptyObject, nil
 	case params[0] == '{':
 		return params, nil
-	case len(elementsOf(params, 1)) == 0:
+	case isEmptyArray(params):
 		return emptyObject, nil
 	}
 	b := (*scratch)[:0]
@@ -94,9 +94,10 @@ func (f *textForm) bare(dst []byte, start int) []byte {
 	return dst[:start+copy(dst[start:], v)]
 }
 
-// reply is the inverse of bare, for a form that has a bare result.
-func (f *textForm) reply(result []byte) []byte {
-	object := appendName(make([]byte, 0, len(result)+len(f.Result.Key)+8), '{', f.Result.Key)
+// reply is the inverse of bare, for a form that has a bare result. It is made
+// in scratch.
+func (f *textForm) reply(result, scratch []byte) []byte {
+	object := appendName(scratch[:0], '{', f.Result.Key)
 	object = append(object, result...)
 	return append(object, '}')
 }
@@ -186,6 +187,18 @@ func memberOf(object []byte, key string) (value []byte, ok bool) {
 			value, ok = v, true
 		}
 	}
+}
+
+func keepScratch(scratch *[]byte) {
+	if cap(*scratch) <= keep {
+		scratches.Put(scratch)
+	}
+}
+
+// isEmptyArray takes an array that is known to be JSON.
+func isEmptyArray(array []byte) bool {
+	s := scanner{data: array, pos: 1}
+	return s.peek() == ']'
 }
 
 // elementsOf returns the first elements of an array that is known to be JSON.

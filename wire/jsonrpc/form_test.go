@@ -58,7 +58,7 @@ func TestEveryFieldBare(t *testing.T) {
 			t.Errorf("field %s is %s", name, f.Field.Key)
 		}
 		var k kinds
-		if err := codec.Decode(f.reply(zeroText(&f.Result)), &k); err != nil {
+		if err := codec.Decode(f.reply(zeroText(&f.Result), nil), &k); err != nil {
 			t.Errorf("field %s, zero value %s: %v", name, zeroText(&f.Result), err)
 		}
 		addr := serve(t, NewServer, serverConfig(reg, everywire.Limits{}))

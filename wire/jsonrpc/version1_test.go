@@ -3,7 +3,6 @@ package jsonrpc
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	netrpc "net/rpc"
@@ -294,7 +293,7 @@ func TestServerOfNetRPC(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-served; err != nil && err != io.EOF {
+	if err := <-served; err != nil {
 		t.Error(err)
 	}
 }
