@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -38,6 +39,7 @@ func FuzzEnvelope(f *testing.F) {
 		if err != nil {
 			return
 		}
+		sameAhead(t, in, &tx)
 		for _, r := range tx.requests {
 			parts := [][]byte{r.id, r.params, r.meta, r.timeout}
 			for _, p := range parts {
@@ -51,6 +53,27 @@ func FuzzEnvelope(f *testing.F) {
 			t.Errorf("%q: a response of nothing", in)
 		}
 	})
+}
+
+// sameAhead compares what the framer reads ahead of a text with what is read of
+// the text by itself.
+func sameAhead(t *testing.T, in []byte, tx *text) {
+	t.Helper()
+	session := &serverSession{service: &service{grammar: grammar{maxBatch: 1000}}}
+	f := lineFramer{quick: session.readAhead}
+	from, to, err := f.Next(in)
+	if err != nil || to == 0 || tx.batch {
+		return
+	}
+	var other text
+	if err := session.parse(&other, in[from:to]); err != nil || other.batch || len(other.requests) != 1 {
+		t.Errorf("%q: ahead %v, %v", in, other, err)
+	} else if !reflect.DeepEqual(other.requests[0], tx.requests[0]) {
+		t.Errorf("%q: ahead %+v, alone %+v", in, other.requests[0], tx.requests[0])
+	}
+	if session.ahead.frame != nil {
+		t.Errorf("%q: the frame is kept", in)
+	}
 }
 
 // deepest is the nesting of a text that is JSON.

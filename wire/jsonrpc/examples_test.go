@@ -18,9 +18,9 @@ import (
 // a server's own, so only codes are compared.
 type example struct {
 	Name, Send, Want string
-	// HTTPOnly marks a text that breaks off in the middle of several lines:
-	// with a message a line it is several broken texts.
-	HTTPOnly bool `json:"http_only"`
+	// OneLine marks a text that breaks off in the middle of several lines: where
+	// lines tell messages apart it is several broken texts.
+	OneLine bool `json:"one_line"`
 }
 
 func readExamples(t *testing.T) []example {
@@ -82,25 +82,27 @@ func TestSpecificationExamples(t *testing.T) {
 			if diff := cmp.Diff(want, withoutMessages(t, body)); diff != "" {
 				t.Errorf("over HTTP: %s", diff)
 			}
-			if e.HTTPOnly {
-				return
-			}
-			// The request behind it shows that nothing more came than wanted.
-			c := dialRaw(t, tcp)
-			c.send(e.Send + "\n" + `{"jsonrpc":"2.0","method":"sum","params":[1],"id":"next"}` + "\n")
-			const next = `{"jsonrpc":"2.0","result":1,"id":"next"}`
-			var got string
-			lines := []string{c.line()}
-			if e.Want != "" {
-				lines = append(lines, c.line())
-			}
-			for _, line := range lines { // replies may overtake each other
-				if line != next {
-					got = line
+			for _, framing := range []string{"line", "header", "netstring"} {
+				if e.OneLine && framing == "line" {
+					continue
 				}
-			}
-			if diff := cmp.Diff(want, withoutMessages(t, got)); diff != "" {
-				t.Errorf("over TCP: %s", diff)
+				// The request behind it shows that nothing more came than wanted.
+				c := dialRaw(t, tcp)
+				c.send(framed(framing, e.Send) + framed(framing, `{"jsonrpc":"2.0","method":"sum","params":[1],"id":"next"}`))
+				const next = `{"jsonrpc":"2.0","result":1,"id":"next"}`
+				var got string
+				replies := []string{c.next(framing)}
+				if e.Want != "" {
+					replies = append(replies, c.next(framing))
+				}
+				for _, reply := range replies { // they may overtake each other
+					if reply != next {
+						got = reply
+					}
+				}
+				if diff := cmp.Diff(want, withoutMessages(t, got)); diff != "" {
+					t.Errorf("over TCP, framing %s: %s", framing, diff)
+				}
 			}
 		})
 	}
