@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"io"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -39,6 +40,14 @@ func (c *Conn) free(p *call) {
 // counted up and wrap around. The error is that the connection is broken.
 func (c *Conn) register(s *Stream) (*call, error) {
 	c.mu.Lock()
+	if c.err == nil && c.lead == vacant && c.peeker.isClosed() {
+		// Nobody reads, so nobody has seen that the peer closed the connection.
+		// This call has not been sent, and can use another one.
+		c.setLead(over)
+		c.mu.Unlock()
+		c.owner.over(c, io.EOF, nil)
+		return nil, io.EOF
+	}
 	defer c.mu.Unlock()
 	if c.err != nil {
 		return nil, c.err

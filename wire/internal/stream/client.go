@@ -157,12 +157,12 @@ func (c *Client) forget(conn *Conn) {
 }
 
 // OpenStream begins a stream, see [Conn.OpenStream].
-func (c *Client) OpenStream(ctx context.Context, x Exchange, grant func(dst []byte, id uint32, n int) []byte) (*Stream, *peer.Peer, error) {
+func (c *Client) OpenStream(ctx context.Context, x Exchange, grant func(dst []byte, id uint32, n int) []byte, broken func(error)) (*Stream, *peer.Peer, error) {
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := conn.OpenStream(ctx, x, grant)
+	s, err := conn.OpenStream(ctx, x, grant, broken)
 	if err != nil {
 		c.release(conn)
 		return nil, conn.peer, err
@@ -277,6 +277,7 @@ func (c *Client) dial(ctx context.Context) (*Conn, error) {
 	conn := newConn(c, raw, &c.watch)
 	conn.session = c.cfg.Open(conn)
 	conn.rd.framer = conn.session
+	conn.peeker = newPeeker(raw)
 	c.conns[conn] = struct{}{}
 	conn.beWatched()
 	return conn, nil

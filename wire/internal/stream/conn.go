@@ -24,6 +24,7 @@ type Conn struct {
 	peer    *peer.Peer
 	session Session
 	w       *writer
+	peeker  *peeker // of the client's end
 	watch   *watch
 	watched atomic.Bool     // the watch knows
 	ctx     context.Context //nolint:containedctx // lives as long as the connection

@@ -25,6 +25,7 @@ type Stream struct {
 	call     *call
 	exchange Exchange
 	end      int64 // of the request, in the writer
+	broken   func(error)
 	// whenClosed is called by Close; it may be nil.
 	whenClosed func()
 
@@ -56,10 +57,12 @@ func (c *Conn) newStream(grant func(dst []byte, n int) []byte) *Stream {
 func (c *Conn) NewStream(grant func(dst []byte, n int) []byte) *Stream { return c.newStream(grant) }
 
 // OpenStream begins a call that is a stream: x's request is sent. The caller
-// must end it with Reply or Cancel.
-func (c *Conn) OpenStream(ctx context.Context, x Exchange, grant func(dst []byte, id uint32, n int) []byte) (*Stream, error) {
+// must end it with Reply or Cancel. broken is called, and must not block, if the
+// connection ends before the reply has come, for a caller that may not look.
+func (c *Conn) OpenStream(ctx context.Context, x Exchange, grant func(dst []byte, id uint32, n int) []byte, broken func(error)) (*Stream, error) {
 	c.raiseLimit(x.MaxFrame())
 	s := c.newStream(nil)
+	s.broken = broken
 	p, err := c.register(s)
 	if err != nil {
 		return nil, c.broken(err, false)
@@ -84,6 +87,9 @@ func (c *Conn) StreamOf(id uint32) *Stream {
 	}
 	return nil
 }
+
+// Post sends a small frame of the stream, see [Conn.Post].
+func (s *Stream) Post(add func(dst []byte) []byte) { s.conn.Post(add) }
 
 // ID is the id of the call, if it is one of this end.
 func (s *Stream) ID() uint32 { return s.call.id }
@@ -152,7 +158,9 @@ func (s *Stream) drop() {
 // over is called when the call's reply is there, or will never come.
 func (s *Stream) over(err error) {
 	if err != nil {
-		s.fail(s.conn.brokenStream(err))
+		err = s.conn.brokenStream(err)
+		s.fail(err)
+		s.broken(err)
 	}
 	s.closed = true
 	s.conn.makeReady(&s.receiver)
