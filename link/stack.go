@@ -45,7 +45,9 @@ func setUp(s *stack.Stack, e *End) error {
 	sack := tcpip.TCPSACKEnabled(true)
 	// Loss detection by time (RACK-TLP, RFC 8985), as in Linux since 4.4: a lost
 	// tail is found after about two round trips and not by the retransmission
-	// timer. Request and reply are nothing but tails.
+	// timer. After a lone segment the probe waits 200 ms more, for an
+	// acknowledgement that may be delayed (section 7.2), here as in Linux: so long
+	// at least takes a small call that lost a packet.
 	recovery := tcpip.TCPRACKLossDetection
 	// CUBIC (RFC 9438): the default of Linux, macOS and Windows.
 	congestion := tcpip.CongestionControlOption("cubic")

@@ -240,7 +240,8 @@ func TestBytesPerCall(t *testing.T) {
 	}
 }
 
-// Every reference runs over an emulated link, whose counts are in the record.
+// Every reference runs over an emulated link, and the record says what the link
+// did.
 func TestEmulatedLink(t *testing.T) {
 	var arms []plan.Arm
 	for _, name := range ref.Names() {
@@ -248,9 +249,8 @@ func TestEmulatedLink(t *testing.T) {
 	}
 	arms[len(arms)-1].Kind = plan.Ping
 	p := testPlan(append(arms, wire("steady"))...)
-	const spec = "rtt=2ms,loss=1%"
+	const spec = "rtt=2ms"
 	p.Links, p.Blocks, p.Callers = []string{spec, plan.Loopback}, 1, []int{2}
-	lost := int64(0)
 	for _, trial := range run(t, p, config(nil)) {
 		if wrong := good(trial); wrong != "" {
 			t.Errorf("%s over %s: %s", trial.Arm, trial.Network(), wrong)
@@ -267,14 +267,10 @@ func TestEmulatedLink(t *testing.T) {
 			t.Errorf("%s: the link %q with %+v, the quickest call %d ns", trial.Arm, trial.Link, e, trial.Latency.Percentile(0))
 			continue
 		}
-		lost += e.LostOut + e.LostIn
 		// Both directions have a packet for each call at least.
 		if calls := trial.Ended(); trial.Net.PacketsOut < calls || trial.Net.PacketsIn < calls || trial.Net.WireOut < trial.Net.PayloadOut {
 			t.Errorf("%s: %d calls, %+v", trial.Arm, calls, trial.Net)
 		}
-	}
-	if lost == 0 {
-		t.Error("no packet was lost")
 	}
 }
 
