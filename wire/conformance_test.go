@@ -14,6 +14,8 @@ func TestConformance(t *testing.T) {
 		"rest+unix",
 		"jsonrpc+http",
 		"jsonrpc+tcp",
+		"jsonrpc+tcp?framing=header",
+		"jsonrpc+tcp?framing=netstring",
 		"jsonrpc+unix",
 		"msgpackrpc+tcp?meta=on",
 		"msgpackrpc+unix?meta=on",
