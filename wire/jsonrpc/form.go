@@ -109,8 +109,8 @@ func (f *textForm) shorten(dst []byte, start int) []byte {
 	case everywire.ParamsList:
 		return append(dst[:start], fieldText(&f.Field, object)...)
 	case everywire.ParamsScalar:
-		v := fieldText(&f.Field, object)
-		return append(append(dst[:start], '['), append(v, ']')...)
+		v := fieldText(&f.Field, object) // of dst, but behind a name: it is moved forward
+		return append(append(append(dst[:start], '['), v...), ']')
 	case everywire.ParamsObject:
 		dst = append(dst, "[]"...)
 		copy(dst[start+1:], object)
@@ -122,8 +122,9 @@ func (f *textForm) shorten(dst []byte, start int) []byte {
 	return dst
 }
 
-// positional lists the fields of an object in order; absent fields at the end
-// are left out, others have their zero value.
+// positional lists the fields of an object in order. A field that the codec left
+// out has its zero value: others take what is not there for something else. Only
+// fields that may be absent are left out, at the end.
 func (f *textForm) positional(object []byte) []byte {
 	var out []byte
 	last := 1
@@ -131,11 +132,12 @@ func (f *textForm) positional(object []byte) []byte {
 	for i := range f.Order {
 		v, ok := memberOf(object, f.Order[i].Key)
 		out = append(out, sep)
-		if ok {
-			out = append(out, v...)
+		if !ok {
+			v = zeroText(&f.Order[i])
+		}
+		out = append(out, v...)
+		if ok || f.Order[i].Zero != nil {
 			last = len(out)
-		} else {
-			out = append(out, zeroText(&f.Order[i])...)
 		}
 		sep = ','
 	}
@@ -145,10 +147,10 @@ func (f *textForm) positional(object []byte) []byte {
 	return append(out[:last], ']')
 }
 
-// fieldText returns a copy of the field's value in an object, or its zero value.
+// fieldText returns the field's value in an object, or its zero value.
 func fieldText(f *form.Field, object []byte) []byte {
 	if v, ok := memberOf(object, f.Key); ok {
-		return append([]byte(nil), v...)
+		return v
 	}
 	return zeroText(f)
 }

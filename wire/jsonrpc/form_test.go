@@ -97,11 +97,22 @@ func TestInOrder(t *testing.T) {
 			t.Errorf("%+v became %+v over %s", in, out, params)
 		}
 	}
-	if got := f.shorten([]byte(`{"a":true,"f":"x"}`), 0); string(got) != `[true,0,0,"0",0,"x"]` {
-		t.Errorf("fields that are absent: %s", got)
+	if got := f.shorten([]byte(`{"a":true,"f":"x"}`), 0); string(got) != `[true,0,0,"0",0,"x","",[],{},null,null,"0s"]` {
+		t.Errorf("fields that the codec left out: %s", got)
 	}
-	if got := f.shorten([]byte(`{}`), 0); string(got) != `[]` {
-		t.Errorf("no fields: %s", got)
+	type optional struct {
+		A int64  `wire:"1"`
+		B *int64 `wire:"2"`
+		C *int64 `wire:"3"`
+	}
+	m, _ = register[optional, empty](everywire.JSONRPCForm{Name: "c", Params: everywire.ParamsInOrder})
+	if f, err = textFormOf(m); err != nil {
+		t.Fatal(err)
+	}
+	for object, want := range map[string]string{`{}`: `[0]`, `{"b":1}`: `[0,1]`, `{"a":1,"c":2}`: `[1,null,2]`} {
+		if got := f.shorten([]byte(object), 0); string(got) != want {
+			t.Errorf("%s: got %s, want %s", object, got, want)
+		}
 	}
 }
 
