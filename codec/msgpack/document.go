@@ -117,8 +117,7 @@ func (d *decoder) any() (any, error) {
 	}
 	switch h.typ {
 	case Nil:
-		d.pos++
-		return nil, nil
+		return nil, d.Nil()
 	case Bool:
 		return d.Bool()
 	case Float:

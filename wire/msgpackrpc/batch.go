@@ -60,11 +60,12 @@ func (t *batchTask) Run(dst []byte) []byte {
 	var running sync.WaitGroup
 	for i, o := range t.tasks {
 		t.session.slots <- struct{}{}
+		id := o.id // o is used again when it has run
 		running.Go(func() {
 			defer func() { <-t.session.slots }()
 			o.runInto(&replies[i])
 			if total.Add(int64(len(replies[i]))) > int64(t.session.max) && len(replies[i]) > smallReply {
-				replies[i] = appendStatus(nil, o.id, status.Newf(codes.ResourceExhausted,
+				replies[i] = appendStatus(nil, id, status.Newf(codes.ResourceExhausted,
 					"the replies of the batch are larger than the limit of %d bytes", t.session.max))
 			}
 		})

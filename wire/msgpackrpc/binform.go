@@ -166,8 +166,9 @@ func inArray(dst []byte, start int) []byte {
 	return dst
 }
 
-// positional lists the fields of a message in order; absent fields at the end
-// are left out, others have their zero value.
+// positional lists the fields of a message in order. A field that the codec
+// left out has its zero value: others take what is not there for something else.
+// Only fields that may be absent are left out, at the end.
 func (f *binForm) positional(message []byte) []byte {
 	var elements []byte
 	n, end := 0, 0
@@ -177,7 +178,7 @@ func (f *binForm) positional(message []byte) []byte {
 			v = zeroBytes(&f.Order[i])
 		}
 		elements = append(elements, v...)
-		if ok {
+		if ok || f.Order[i].Zero != nil {
 			n, end = i+1, len(elements)
 		}
 	}

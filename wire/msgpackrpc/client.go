@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -71,20 +72,12 @@ func (c *conn) Invoke(ctx context.Context, path string, args, reply any, opts ..
 		if err := c.check(call); err != nil {
 			return err
 		}
-		x := &exchange{conn: c, ctx: ctx, call: call, args: args, reply: reply}
-		return call.Reach(ctx, func() error {
-			var p *peer.Peer
-			var err error
-			if call.OneWay {
-				p, err = c.engine.Send(ctx, x.appendNotification)
-			} else {
-				p, err = c.engine.Do(ctx, x)
-			}
-			if p != nil {
-				call.Peer = p
-			}
-			return err
-		})
+		x := exchanges.Get().(*exchange)
+		x.conn, x.ctx, x.call, x.args, x.reply = c, ctx, call, args, reply
+		err := call.Reach(ctx, x.reach)
+		*x = exchange{reach: x.reach}
+		exchanges.Put(x)
+		return err
 	})
 }
 
@@ -108,6 +101,28 @@ type exchange struct {
 	ctx         context.Context //nolint:containedctx // of the call that this is
 	call        *rpc.Outgoing
 	args, reply any
+	reach       func() error // try
+}
+
+// exchanges are free. Their reach is made once.
+var exchanges = sync.Pool{New: func() any {
+	x := new(exchange)
+	x.reach = x.try
+	return x
+}}
+
+// try sends the call and waits for its reply.
+func (x *exchange) try() (err error) {
+	var p *peer.Peer
+	if x.call.OneWay {
+		p, err = x.conn.engine.Send(x.ctx, x.appendNotification)
+	} else {
+		p, err = x.conn.engine.Do(x.ctx, x)
+	}
+	if p != nil {
+		x.call.Peer = p
+	}
+	return err
 }
 
 // Append is [stream.Exchange]'s.

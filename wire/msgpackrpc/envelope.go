@@ -25,11 +25,19 @@ type framer struct {
 // Next is [stream.Framer]'s.
 func (f *framer) Next(buf []byte) (from, to int, err error) {
 	n, err := msgpack.Scan(buf, &f.scan, f.max)
+	if err != nil {
+		return 0, 0, f.tooLarge(err)
+	}
+	return 0, n, nil
+}
+
+// tooLarge makes the engine's error of Scan's.
+func (f *framer) tooLarge(err error) error {
 	var long *msgpack.TooLargeError
 	if errors.As(err, &long) {
-		err = &stream.TooLargeError{Limit: f.max}
+		return &stream.TooLargeError{Limit: f.max}
 	}
-	return 0, n, err
+	return err
 }
 
 // An envelope is the beginning of a message. The reader stands before the

@@ -51,7 +51,7 @@ func sum(_ context.Context, in *Numbers) (*Sum, error) {
 	return &out, nil
 }
 
-func newFixture(t *testing.T, edit ...func(*rpc.ServerConfig)) *fixture {
+func newFixture(t testing.TB, edit ...func(*rpc.ServerConfig)) *fixture {
 	t.Helper()
 	f := &fixture{told: make(chan int64, 10), waiting: make(chan struct{}, 10), ended: make(chan error, 10)}
 	reg := everywire.NewRegistry(everywire.WithLogger(slog.New(slog.DiscardHandler)))
@@ -125,12 +125,12 @@ func newFixture(t *testing.T, edit ...func(*rpc.ServerConfig)) *fixture {
 	return f
 }
 
-func (f *fixture) dial(t *testing.T, options rpc.Options, edit ...func(*rpc.ClientConfig)) rpc.Conn {
+func (f *fixture) dial(t testing.TB, options rpc.Options, edit ...func(*rpc.ClientConfig)) rpc.Conn {
 	t.Helper()
 	return dial(t, f.addr, options, edit...)
 }
 
-func dial(t *testing.T, addr string, options rpc.Options, edit ...func(*rpc.ClientConfig)) rpc.Conn {
+func dial(t testing.TB, addr string, options rpc.Options, edit ...func(*rpc.ClientConfig)) rpc.Conn {
 	t.Helper()
 	cfg := &rpc.ClientConfig{
 		Target: "msgpackrpc+tcp://" + addr, Limits: everywire.Limits{}.WithDefaults(), Addrs: []string{addr}, Options: options,

@@ -3,6 +3,7 @@ package msgpackrpc
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -29,19 +30,36 @@ type objectTask struct {
 	entry   *form.Entry
 	err     error // why it cannot run
 
+	in    rpc.Incoming
 	out   []byte // the reply so far
 	start int    // where it begins in out
 }
 
+// objectTasks are free. Their Decode and Encode are made once.
+var objectTasks = sync.Pool{New: func() any {
+	t := new(objectTask)
+	t.in.Decode, t.in.Encode = t.decode, t.encode
+	return t
+}}
+
+// free ends the use of a task that has run, or is not to be run. One that did
+// not return is left to the garbage collector: Abort needs it.
+func (t *objectTask) free() {
+	*t = objectTask{in: rpc.Incoming{Decode: t.in.Decode, Encode: t.in.Encode}}
+	objectTasks.Put(t)
+}
+
 // object reads a request. It returns nil for what is not to be run.
 func (s *session) object(frame []byte) *objectTask {
-	t := &objectTask{session: s}
+	t := objectTasks.Get().(*objectTask)
+	t.session = s
 	err := t.read(msgpack.NewReader(frame))
 	switch {
 	case err != nil:
 		t.invalid = fmt.Sprintf("a request is a map: %v", err)
 	case t.isResponse():
-		return nil // we have asked nothing
+		t.free() // we have asked nothing
+		return nil
 	default:
 		if t.name, t.invalid = t.request(); t.invalid == "" {
 			t.meta, t.invalid = t.readMembers()
@@ -50,6 +68,7 @@ func (s *session) object(frame []byte) *objectTask {
 	t.oneWay = t.id == nil && t.invalid == ""
 	if t.oneWay && form.Reserved(t.name) {
 		s.control(t)
+		t.free()
 		return nil
 	}
 	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
@@ -138,7 +157,8 @@ func (t *objectTask) Pace() *stream.Pace {
 // Run is [stream.Task]'s.
 func (t *objectTask) Run(dst []byte) []byte {
 	dst = t.answer(dst)
-	t.end() // not if answer did not return: then Abort does
+	t.end()
+	t.free()
 	return dst
 }
 
@@ -150,11 +170,11 @@ func (t *objectTask) answer(dst []byte) []byte {
 	if t.err != nil {
 		return t.fail(status.Convert(t.err))
 	}
-	in := &rpc.Incoming{Method: t.entry.Form.Method, Peer: t.session.conn.Peer(), Size: len(t.params), Decode: t.decode, Encode: t.encode}
+	t.in.Method, t.in.Peer, t.in.Size = t.entry.Form.Method, t.session.conn.Peer(), len(t.params)
 	if t.meta != nil {
-		in.Metadata, in.Timeout = t.meta.header, t.meta.timeout
+		t.in.Metadata, t.in.Timeout = t.meta.header, t.meta.timeout
 	}
-	out := t.session.cfg.Unary(t.ctx, in)
+	out := t.session.cfg.Unary(t.ctx, &t.in)
 	if out.Status.Code() != codes.OK {
 		t.fail(out.Status)
 	} else if !t.oneWay {

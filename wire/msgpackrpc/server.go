@@ -1,7 +1,6 @@
 package msgpackrpc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -115,8 +114,8 @@ func (s *session) receiveJSONRPC(frame []byte) (stream.Frame, error) {
 func (s *session) RouteTooLong([]byte) (uint32, bool) { return 0, false }
 
 func (s *session) request(e *envelope, m *meta) *task {
-	t := &task{session: s, id: e.id, meta: m}
-	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
+	t := s.newTask()
+	t.id, t.meta = e.id, m
 	name, err := e.r.Str()
 	if err != nil {
 		t.err = status.Errorf(codes.InvalidArgument, "the method of a request is its name: %v", err)
@@ -149,8 +148,8 @@ func (s *session) notification(e *envelope, m *meta) (*task, error) {
 	case cancelName:
 		return nil, s.cancelCall(&e.r)
 	}
-	t := &task{session: s, meta: m, oneWay: true}
-	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
+	t := s.newTask()
+	t.meta, t.oneWay = m, true
 	t.resolve(name, &e.r)
 	return t, nil
 }

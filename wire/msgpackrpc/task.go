@@ -2,8 +2,10 @@ package msgpackrpc
 
 import (
 	"context"
+	"sync"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
@@ -26,8 +28,31 @@ type task struct {
 	message []byte // nil if there is none; params as they are if formed
 	formed  bool   // params are in the form that the method declares
 	err     error  // why it cannot run
+	in      rpc.Incoming
+	out     []byte // what encode has appended to
 
 	canceled bool // by the client; session.mu
+}
+
+// tasks are free. Their Decode and Encode are made once.
+var tasks = sync.Pool{New: func() any {
+	t := new(task)
+	t.in.Decode, t.in.Encode = t.decode, t.encode
+	return t
+}}
+
+func (s *session) newTask() *task {
+	t := tasks.Get().(*task)
+	t.session = s
+	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
+	return t
+}
+
+// free ends the use of a task that has run. One that did not return is left to
+// the garbage collector: Abort needs it.
+func (t *task) free() {
+	*t = task{in: rpc.Incoming{Decode: t.in.Decode, Encode: t.in.Encode}}
+	tasks.Put(t)
 }
 
 // resolve finds the method and its message.
@@ -65,63 +90,65 @@ func (t *task) Pace() *stream.Pace {
 
 // Run is [stream.Task]'s.
 func (t *task) Run(dst []byte) []byte {
+	dst = t.answer(dst)
+	t.free()
+	return dst
+}
+
+func (t *task) answer(dst []byte) []byte {
 	wantMeta := t.meta != nil && t.meta.want
-	var reply []byte // the response, or only its result if something comes before
-	if !t.oneWay && !wantMeta {
-		reply = appendSuccess(dst, t.id)
+	if !t.oneWay && !wantMeta { // else something comes before, or nothing is sent
+		t.out = appendSuccess(dst, t.id)
 	}
-	out := &rpc.Outcome{}
-	if t.err != nil {
-		out.Status = rpc.StatusOf(t.err)
-	} else {
-		out = t.call(func(v any) (n int, err error) {
-			start := len(reply)
-			if reply, err = codec.Append(reply, v); err == nil && t.entry.Short {
-				reply = (*binForm)(t.entry.Form).bare(reply, start)
-			}
-			return len(reply) - start, err
-		})
+	result := status.Convert(t.err)
+	var header, trailer metadata.MD
+	if t.err == nil {
+		t.in.Method, t.in.Peer, t.in.Size = t.entry.Form.Method, t.session.conn.Peer(), len(t.message)
+		if t.meta != nil {
+			t.in.Metadata, t.in.Timeout = t.meta.header, t.meta.timeout
+		}
+		out := t.session.cfg.Unary(t.ctx, &t.in)
+		result, header, trailer = out.Status, out.Header, out.Trailer
 	}
-	failed := out.Status.Code() != codes.OK
+	failed := result.Code() != codes.OK
 	switch canceled := t.session.end(t); {
 	case canceled:
 		return dst
 	case t.oneWay:
 		if failed {
-			t.session.logger.Debug("a one-way call failed", "error", out.Status.Err())
+			t.session.logger.Debug("a one-way call failed", "error", result.Err())
 		}
 		return dst
 	case wantMeta:
-		m := meta{id: t.id, header: out.Header, trailer: out.Trailer}
+		m := meta{id: t.id, header: header, trailer: trailer}
 		dst = m.append(dst)
 		if !failed {
-			return append(appendSuccess(dst, t.id), reply...)
+			return append(appendSuccess(dst, t.id), t.out...)
 		}
 	}
 	if failed {
-		return appendError(dst, t.id, out.Status)
+		return appendError(dst, t.id, result)
 	}
-	return reply
-}
-
-func (t *task) call(encode func(any) (int, error)) *rpc.Outcome {
-	in := &rpc.Incoming{Method: t.entry.Form.Method, Peer: t.session.conn.Peer(), Encode: encode}
-	if t.meta != nil {
-		in.Metadata, in.Timeout = t.meta.header, t.meta.timeout
-	}
-	in.Decode = func(any) error { return nil } // no message is the zero message
-	if t.message != nil {
-		in.Size = len(t.message)
-		in.Decode = t.decode
-	}
-	return t.session.cfg.Unary(t.ctx, in)
+	return t.out
 }
 
 func (t *task) decode(v any) error {
-	if t.formed {
+	switch {
+	case t.message == nil:
+		return nil // no message is the zero message
+	case t.formed:
 		return decodeParams((*binForm)(t.entry.Form), t.message, v)
 	}
 	return codec.Decode(t.message, v)
+}
+
+// encode appends the result. That of a one-way call is thrown away.
+func (t *task) encode(v any) (n int, err error) {
+	start := len(t.out)
+	if t.out, err = codec.Append(t.out, v); err == nil && t.entry.Short {
+		t.out = (*binForm)(t.entry.Form).bare(t.out, start)
+	}
+	return len(t.out) - start, err
 }
 
 // Abort is [stream.Task]'s.
