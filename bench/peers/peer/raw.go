@@ -112,7 +112,7 @@ func (c *rawConn) Call(_ context.Context, seq int64, text string) (int64, string
 const directBytes = 48 << 10
 
 // Pipeline keeps depth frames on their way.
-func (c *rawConn) Pipeline(stop <-chan struct{}, depth int, text string) (int64, error) {
+func (c *rawConn) Pipeline(stop <-chan struct{}, depth int, text string) (back int64, err error) {
 	frame := rawHead + len(text)
 	write := func(frames []byte) error {
 		_, err := c.Write(frames)
@@ -124,14 +124,16 @@ func (c *rawConn) Pipeline(stop <-chan struct{}, depth int, text string) (int64,
 		failed := make(chan error, 1)
 		defer func() {
 			close(queue)
-			<-failed
+			if writeErr := <-failed; writeErr != nil {
+				err = writeErr // why the reader's connection was closed
+			}
 		}()
 		go func() {
 			var err error
 			for frames := range queue {
 				if err == nil {
 					if _, err = c.Write(frames); err != nil {
-						_ = c.Close() // wakes the reader, whose error is told
+						_ = c.Close() // wakes the reader
 					}
 				}
 			}
@@ -143,7 +145,7 @@ func (c *rawConn) Pipeline(stop <-chan struct{}, depth int, text string) (int64,
 		}
 	}
 
-	var seq, back int64
+	var seq int64
 	next := make([]byte, 0, depth*frame)
 	got := make([]byte, 0, max(depth*frame, 64<<10))
 	for fresh := depth; ; {
