@@ -19,10 +19,18 @@ type clamped struct {
 	cancel context.CancelFunc
 }
 
+// A clampable context can be given an earlier deadline itself. Those of the
+// stream wires can.
+type clampable interface{ ClampDeadline(d time.Time) }
+
 // clamp returns ctx with a deadline of at most d from now. The stop function
 // must be called when the call is over; the context has then ended.
 func clamp(ctx context.Context, d time.Duration) (context.Context, func()) {
 	deadline := time.Now().Add(d)
+	if c, ok := ctx.(clampable); ok {
+		c.ClampDeadline(deadline)
+		return ctx, func() {}
+	}
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
 		return ctx, func() {}
 	}

@@ -12,32 +12,17 @@ import (
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
-// flights are the requests in flight that share one space of ids: those of a
-// connection, or of one batch over HTTP.
-type flights struct {
-	mu      sync.Mutex
-	cancels map[string]context.CancelFunc // by id, as written
-}
-
 // start makes the context of a request, which ends when the request is
 // cancelled. A request whose id is taken is marked as invalid, and its error
 // has a null id: a reply with the id belongs to the first.
-func (f *flights) start(ctx context.Context, r *request) context.Context {
-	if !r.tracked() {
-		return ctx
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, taken := f.cancels[string(r.id)]; taken {
+func start(ids *rpc.Flights, r *request) *rpc.CallContext {
+	key := r.key()
+	ctx := ids.Start(key)
+	if ctx == nil {
 		r.reject(fmt.Sprintf("a request with the id %s is in flight already", excerpt(r.id)))
 		r.id = nil
-		return ctx
+		ctx = ids.Start(rpc.Key{})
 	}
-	if f.cancels == nil {
-		f.cancels = map[string]context.CancelFunc{}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	f.cancels[string(r.id)] = cancel
 	return ctx
 }
 
@@ -47,25 +32,29 @@ func (r *request) tracked() bool {
 	return r.invalid == "" && r.id != nil && string(r.id) != "null"
 }
 
-// end releases what start took.
-func (f *flights) end(r *request) {
+// key is what a request is known by while it is in flight.
+func (r *request) key() rpc.Key {
 	if !r.tracked() {
-		return
+		return rpc.Key{}
 	}
-	f.mu.Lock()
-	cancel := f.cancels[string(r.id)]
-	delete(f.cancels, string(r.id))
-	f.mu.Unlock()
-	cancel()
+	return keyOf(r.id)
 }
 
-// cancel ends the context of the request with the given id, if it is in flight.
-func (f *flights) cancel(id []byte) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if cancel := f.cancels[string(id)]; cancel != nil {
-		cancel()
+// keyOf reads an id, as written. Ids that are written in different ways are
+// different.
+func keyOf(id []byte) rpc.Key {
+	const digits = 19 // fit into 64 bits
+	if len(id) == 0 || len(id) > digits || len(id) > 1 && id[0] == '0' {
+		return rpc.Key{Text: id, IsSet: true}
 	}
+	n := uint64(0)
+	for _, c := range id {
+		if !isDigit(c) {
+			return rpc.Key{Text: id, IsSet: true}
+		}
+		n = 10*n + uint64(c-'0')
+	}
+	return rpc.Key{Number: n, IsSet: true}
 }
 
 // batch answers all requests of a batch and appends the array of their

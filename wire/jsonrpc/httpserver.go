@@ -351,14 +351,14 @@ func (h *handler) single(w http.ResponseWriter, r *http.Request, who *caller, re
 const emptyBatch = "the batch is empty"
 
 func (h *handler) batch(ctx context.Context, who *caller, requests []request, dst []byte) []byte {
-	var ids flights
-	ctxs := make([]context.Context, len(requests))
+	ids := rpc.NewFlights(ctx)
+	ctxs := make([]*rpc.CallContext, len(requests))
 	for i := range requests {
-		ctxs[i] = ids.start(ctx, &requests[i])
+		ctxs[i] = start(ids, &requests[i])
 	}
 	slots := make(chan struct{}, min(len(requests), h.service.cfg.Limits.MaxInFlight))
 	return h.service.batch(requests, slots, dst, func(i int, dst []byte) []byte { //nolint:contextcheck // each has its own, of ctx
-		defer ids.end(&requests[i])
+		defer ids.End(ctxs[i])
 		dst, _ = h.service.answer(ctxs[i], who, &requests[i], dst)
 		return dst
 	})

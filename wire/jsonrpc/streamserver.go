@@ -39,7 +39,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	return &streamServer{stream.NewServer(stream.ServerConfig{
 		Open: func(c *stream.Conn) stream.Session {
 			session := &serverSession{
-				deframer: newDeframer(framing, s.maxText()), service: s, conn: c,
+				deframer: newDeframer(framing, s.maxText()), service: s, conn: c, ids: rpc.NewFlights(c.Context()),
 				who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight),
 			}
 			session.line.quick = session.readAhead
@@ -63,7 +63,8 @@ type serverSession struct {
 	service *service
 	conn    *stream.Conn
 	who     caller
-	ids     flights
+	ids     *rpc.Flights
+	streams openStreams
 	slots   chan struct{} // taken by the elements of batches
 	ahead   readAhead
 }
@@ -108,16 +109,27 @@ func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 		return stream.Frame{Kind: stream.Request, Task: t}, nil //nolint:nilerr // the task answers it
 	}
 	requests := t.text.requests
-	kept := requests[:0]
-	for _, r := range requests {
-		if !s.control(&r) {
-			s.service.resolve(&r)
-			t.ctxs = append(t.ctxs, s.ids.start(s.conn.Context(), &r))
-			kept = append(kept, r)
-		}
+	if !t.text.batch && requests[0].opensStream() {
+		opened := s.openStream(&requests[0])
+		t.free()
+		return stream.Frame{Kind: stream.Request, Task: opened}, nil
 	}
-	t.text.requests = kept
-	if len(kept) == 0 && len(requests) > 0 {
+	kept := 0
+	for i := range requests {
+		r := &requests[i]
+		if s.control(r) {
+			continue
+		}
+		if kept != i {
+			requests[kept] = *r
+			r = &requests[kept]
+		}
+		kept++
+		s.service.resolve(r)
+		t.ctxs = append(t.ctxs, start(s.ids, r))
+	}
+	t.text.requests = requests[:kept]
+	if kept == 0 && len(requests) > 0 {
 		t.free()
 		return stream.Frame{}, nil
 	}
@@ -134,9 +146,13 @@ func (s *serverSession) control(r *request) bool {
 	if r.invalid != "" || !r.notification() || !form.Reserved(r.method) {
 		return false
 	}
-	if string(r.method) == cancelMethod && r.params != nil && r.params[0] == '{' {
+	switch {
+	case r.params == nil || r.params[0] != '{':
+	case isStreamMethod(r.method):
+		s.streams.notified(r)
+	case string(r.method) == cancelMethod:
 		if id, ok := memberOf(r.params, "id"); ok {
-			s.ids.cancel(id)
+			s.ids.Cancel(keyOf(id))
 		}
 	}
 	return true
@@ -158,7 +174,8 @@ type task struct {
 	session *serverSession
 	text    text
 	err     error
-	ctxs    []context.Context // of the requests, made in order of arrival
+	ctxs    []*rpc.CallContext // of the requests, made in order of arrival
+	refused error              // why nothing is to run
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
@@ -186,22 +203,25 @@ func (t *task) Pace() *stream.Pace {
 }
 
 // Run is [stream.Task]'s.
-func (t *task) Run(dst []byte) []byte {
-	return t.reply(dst, func(i int, dst []byte) []byte {
-		dst, _ = t.session.service.answer(t.ctxs[i], &t.session.who, &t.text.requests[i], dst)
-		return dst
-	})
-}
+func (t *task) Run(dst []byte) []byte { return t.reply(dst) }
 
 // Refuse answers without running anything.
 func (t *task) Refuse(why error, dst []byte) []byte {
-	return t.reply(dst, func(i int, dst []byte) []byte {
-		r := &t.text.requests[i]
-		if r.notification() {
-			return dst
-		}
-		return r.appendStatus(dst, status.Convert(why))
-	})
+	t.refused = why
+	return t.reply(dst)
+}
+
+// one answers one of the requests.
+func (t *task) one(i int, dst []byte) []byte {
+	r := &t.text.requests[i]
+	defer t.session.ids.End(t.ctxs[i])
+	switch {
+	case t.refused == nil:
+		dst, _ = t.session.service.answer(t.ctxs[i], &t.session.who, r, dst)
+	case !r.notification():
+		dst = r.appendStatus(dst, status.Convert(t.refused))
+	}
+	return dst
 }
 
 // Abort answers for a handler that did not return. Those of a batch have
@@ -217,26 +237,22 @@ func (t *task) Abort(dst []byte) []byte {
 	return t.session.framing.wrap(r.appendStatus(dst, rpc.DidNotReturn), len(dst))
 }
 
-func (t *task) reply(dst []byte, run func(i int, dst []byte) []byte) []byte {
+func (t *task) reply(dst []byte) []byte {
 	requests := t.text.requests
-	one := func(i int, dst []byte) []byte {
-		defer t.session.ids.end(&requests[i])
-		return run(i, dst)
-	}
 	start := len(dst)
 	switch {
 	case t.err != nil:
 		dst = t.session.service.appendTextError(dst, t.err)
 	case !t.text.batch:
-		dst = one(0, dst)
+		dst = t.one(0, dst)
 	case len(requests) == 0:
 		dst = t.session.service.nobody.appendFailure(dst, code.InvalidRequest, emptyBatch)
 	default:
-		dst = t.session.service.batch(requests, t.session.slots, dst, one)
+		dst = t.session.service.batch(requests, t.session.slots, dst, t.one)
 	}
 	if len(dst) > start {
 		dst = t.session.framing.wrap(dst, start)
 	}
-	t.free() // not if run did not return: Abort needs it
+	t.free() // not if a handler did not return: Abort needs it
 	return dst
 }

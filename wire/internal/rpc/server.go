@@ -59,17 +59,18 @@ func (c *ServerConfig) Lookup(path string) (*everywire.Method, error) {
 
 // Unary runs one unary call as every wire owes it: deadline, metadata, peer,
 // transport stream, stats, interceptors, panics, limits. It returns when the
-// handler has.
+// handler has. ctx is the call's own if it is a [*CallContext].
 func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
-	if in.Timeout != 0 {
+	var stream *transportStream
+	var out *Outcome
+	if call, ok := ctx.(*CallContext); ok {
+		stream, out = call.begin(in.Method, in.Metadata, in.Peer, in.Timeout), &call.outcome
+	} else {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, in.Timeout)
+		ctx, stream, cancel = newContext(ctx, in)
 		defer cancel()
+		out = new(Outcome)
 	}
-	ctx = metadata.NewIncomingContext(ctx, in.Metadata)
-	ctx = peer.NewContext(ctx, in.Peer)
-	stream := &transportStream{method: in.Method.Path()}
-	ctx = grpc.NewContextWithServerTransportStream(ctx, stream)
 	st := c.beginStats(ctx, in.Method, in.Metadata, in.Peer)
 	if st != nil {
 		ctx = st.ctx
@@ -77,11 +78,24 @@ func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
 
 	err := c.run(ctx, in, st)
 	header, trailer := stream.finish()
-	out := &Outcome{Status: StatusOf(err), Header: header, Trailer: trailer}
+	*out = Outcome{Status: StatusOf(err), Header: header, Trailer: trailer}
 	st.sentHeader(header)
 	st.sentTrailer(trailer)
 	st.end(out, err)
 	return out
+}
+
+// newContext makes the context of a call on a wire that has one already, such
+// as that of an HTTP request.
+func newContext(ctx context.Context, in *Incoming) (context.Context, *transportStream, context.CancelFunc) {
+	cancel := func() {}
+	if in.Timeout != 0 {
+		ctx, cancel = context.WithTimeout(ctx, in.Timeout)
+	}
+	ctx = metadata.NewIncomingContext(ctx, in.Metadata)
+	ctx = peer.NewContext(ctx, in.Peer)
+	stream := &transportStream{method: in.Method.Path()}
+	return grpc.NewContextWithServerTransportStream(ctx, stream), stream, cancel
 }
 
 func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) (err error) {

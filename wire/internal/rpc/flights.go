@@ -1,0 +1,118 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+)
+
+// Flights are the calls in flight on one connection.
+type Flights struct {
+	conn context.Context //nolint:containedctx // of the connection, whose life this has
+
+	mu       sync.Mutex
+	newest   *CallContext
+	byNumber map[uint64]*CallContext
+	byText   map[string]*CallContext
+}
+
+// A Key is the id of a call: a number, or a text if Text is not nil. The zero
+// value without IsSet is that of calls that have none.
+type Key struct {
+	Number uint64
+	Text   []byte
+	IsSet  bool
+}
+
+// NewFlights is for a connection whose context is conn. When it ends, so do
+// the contexts of all calls.
+func NewFlights(conn context.Context) *Flights {
+	f := &Flights{conn: conn, byNumber: map[uint64]*CallContext{}}
+	context.AfterFunc(conn, f.endAll)
+	return f
+}
+
+// Start makes the context of a call. It returns nil if another call with the
+// same key is in flight.
+func (f *Flights) Start(key Key) *CallContext {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := &CallContext{flights: f, key: key}
+	switch {
+	case !key.IsSet:
+	case key.Text == nil:
+		if f.byNumber[key.Number] != nil {
+			return nil
+		}
+		f.byNumber[key.Number] = c
+	default:
+		if f.byText[string(key.Text)] != nil {
+			return nil
+		}
+		if f.byText == nil {
+			f.byText = map[string]*CallContext{}
+		}
+		f.byText[string(key.Text)] = c
+	}
+	if c.next = f.newest; c.next != nil {
+		c.next.prev = c
+	}
+	f.newest = c
+	if err := f.conn.Err(); err != nil {
+		c.err = err
+	}
+	return c
+}
+
+// End ends a call and its context. The key must still have the bytes that it
+// began with.
+func (f *Flights) End(c *CallContext) {
+	f.mu.Lock()
+	if f.newest != c && c.prev == nil {
+		f.mu.Unlock()
+		return // it has ended already
+	}
+	switch {
+	case !c.key.IsSet:
+	case c.key.Text == nil:
+		delete(f.byNumber, c.key.Number)
+	default:
+		delete(f.byText, string(c.key.Text))
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	}
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		f.newest = c.next
+	}
+	c.next, c.prev, c.key = nil, nil, Key{}
+	f.mu.Unlock()
+	c.end(context.Canceled)
+}
+
+// Cancel ends the context of a call, if it is in flight.
+func (f *Flights) Cancel(key Key) (found bool) {
+	f.mu.Lock()
+	c := f.byNumber[key.Number]
+	if key.Text != nil {
+		c = f.byText[string(key.Text)]
+	}
+	f.mu.Unlock()
+	if c != nil {
+		c.end(context.Canceled)
+	}
+	return c != nil
+}
+
+func (f *Flights) endAll() {
+	f.mu.Lock()
+	var all []*CallContext
+	for c := f.newest; c != nil; c = c.next {
+		all = append(all, c)
+	}
+	f.mu.Unlock()
+	for _, c := range all {
+		c.end(context.Canceled)
+	}
+}
