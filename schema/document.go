@@ -6,8 +6,9 @@ package schema
 //
 // Decoders set Value to one of: nil, bool, int64, uint64 (only for integers
 // above the range of int64), float64, [Number], string, []any,
-// map[string]any; the MessagePack decoder also to []byte and time.Time.
-// Encoders accept these and every other Go integer and float type.
+// map[string]any; the MessagePack decoder also to []byte, time.Time and its own
+// Extension. Encoders accept these, Extension in MessagePack only, and every
+// other Go integer and float type.
 type Document struct {
 	Value any
 }

@@ -14,7 +14,9 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -130,19 +132,35 @@ func (x *exchange) Append(dst []byte, id uint32) ([]byte, error) {
 	if x.conn.maps {
 		return x.appendObject(dst, id, true)
 	}
+	f, err := x.conn.forms.of(x.call.Method)
+	if err != nil {
+		return dst, err
+	}
 	dst = x.appendMeta(dst, meta{id: id})
-	return x.appendParams(appendRequest(dst, id, x.method()))
+	return x.appendParams(appendRequest(dst, id, x.name(f)), f)
 }
 
 func (x *exchange) appendNotification(dst []byte) ([]byte, error) {
 	if x.conn.maps {
 		return x.appendObject(dst, 0, false)
 	}
+	f, err := x.conn.forms.of(x.call.Method)
+	if err != nil {
+		return dst, err
+	}
 	dst = x.appendMeta(dst, meta{noID: true})
-	return x.appendParams(appendNotification(dst, x.method()))
+	return x.appendParams(appendNotification(dst, x.name(f)), f)
 }
 
 func (x *exchange) method() string { return strings.TrimPrefix(x.call.Path, "/") }
+
+// name is the method's name in a call of the form f.
+func (x *exchange) name(f *binForm) string {
+	if f == fullForm {
+		return x.method()
+	}
+	return f.Name
+}
 
 func (x *exchange) appendMeta(dst []byte, m meta) []byte {
 	if !x.conn.meta {
@@ -158,12 +176,27 @@ func (x *exchange) appendMeta(dst []byte, m meta) []byte {
 	return m.append(dst)
 }
 
-func (x *exchange) appendParams(dst []byte) ([]byte, error) {
-	dst = msgpack.AppendArrayHeader(dst, 1)
+// appendParams appends params, which are an array: the message as its one
+// element, or by the short name what the method declares.
+func (x *exchange) appendParams(dst []byte, f *binForm) ([]byte, error) {
 	start := len(dst)
+	if f == fullForm {
+		dst = msgpack.AppendArrayHeader(dst, 1)
+		start = len(dst)
+	} else if m, err := schema.For(x.args); err == nil && m.IsObject() && !m.HasFields() {
+		// Neovim, for one, refuses a param for a method that takes none.
+		return msgpack.AppendArrayHeader(dst, 0), x.call.Sent(0)
+	}
 	dst, err := codec.Append(dst, x.args)
 	if err != nil {
 		return dst, status.Errorf(codes.Internal, "request of %s: %v", x.method(), err)
+	}
+	switch {
+	case f == fullForm:
+	case f.Params == everywire.ParamsNamed:
+		dst = inArray(dst, start)
+	default:
+		dst = f.shorten(dst, start)
 	}
 	return dst, x.call.Sent(len(dst) - start)
 }
@@ -233,13 +266,29 @@ func (x *exchange) readResponse(r *msgpack.Reader) error {
 	if err != nil {
 		return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
 	}
-	if err := x.call.CheckReceived(len(result)); err != nil {
+	return x.readResult(result)
+}
+
+// readResult reads the result of a call that succeeded.
+func (x *exchange) readResult(result []byte) error {
+	size := len(result)
+	if err := x.call.CheckReceived(size); err != nil {
 		return err
+	}
+	f, err := x.conn.forms.of(x.call.Method)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.Result.Key != "":
+		result = f.reply(result)
+	case typeOf(result) == msgpack.Nil && isObjectMessage(x.reply):
+		result = []byte(emptyMap) // how other servers say that there is nothing to say
 	}
 	if err := codec.Decode(result, x.reply); err != nil {
 		return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
 	}
-	x.call.Received(len(result))
+	x.call.Received(size)
 	return nil
 }
 

@@ -129,25 +129,7 @@ func (x *exchange) readObject(frame []byte) error {
 	if failed(o.failure) {
 		return objectStatus(o.failure).Err()
 	}
-	if err := x.call.CheckReceived(len(o.result)); err != nil {
-		return err
-	}
-	f, err := x.conn.forms.of(x.call.Method)
-	if err != nil {
-		return err
-	}
-	result := o.result
-	switch {
-	case f.Result.Key != "":
-		result = f.reply(result)
-	case typeOf(result) == msgpack.Nil && isObjectMessage(x.reply):
-		result = []byte(emptyMap) // how other servers say that there is nothing to say
-	}
-	if err := codec.Decode(result, x.reply); err != nil {
-		return status.Errorf(codes.Internal, "reply of %s: %v", x.method(), err)
-	}
-	x.call.Received(len(o.result))
-	return nil
+	return x.readResult(o.result)
 }
 
 // failed reports whether a member "error" says that a call failed. Some servers

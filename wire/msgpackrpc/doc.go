@@ -1,6 +1,8 @@
 // Package msgpackrpc is the MessagePack-RPC wire, by the specification of
 // https://github.com/msgpack-rpc/msgpack-rpc/blob/master/spec.md over byte
-// streams such as TCP. docs/spec/msgpackrpc.md is the normative page: envelope,
+// streams such as TCP, and beside its arrays the objects of JSON-RPC 2.0
+// (https://www.jsonrpc.org/specification) as MessagePack maps: each message is
+// answered in kind. docs/spec/msgpackrpc.md is the normative page: envelopes,
 // names, errors, metadata, deadlines and cancellation.
 //
 // The shape of messages is checked exactly. What the specification does not

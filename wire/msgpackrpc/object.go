@@ -17,6 +17,9 @@ type object struct {
 // isObject reports whether a frame is a JSON-RPC object and not an array. The
 // first byte tells: fixmap, map 16 or map 32.
 func isObject(frame []byte) bool {
+	if len(frame) == 0 {
+		return false
+	}
 	c := frame[0]
 	return c&0xf0 == 0x80 || c == 0xde || c == 0xdf
 }

@@ -282,6 +282,8 @@ func FuzzServer(f *testing.F) {
 	for _, s := range []string{
 		"\x94\x00\x07" + sumName + oneTwo, "\x93\x02\xa8rpc.meta\x92\x05\x80\x94\x00\x05\xa3sum\x90",
 		"\x93\x02\xaf$/cancelRequest\x91\x05", "\x94\x01\x05\xc0\xc0", "\xdd\xff\xff\xff\xff",
+		request("add", "\x92\x14\x15", "\x01"), request("order", "\x92\x90\xa1x", "\xa1i"), request("say", "\x91\xa0", "\xc0"),
+		"\x92" + request("add", "\x90", "\x01") + notification("$/cancelRequest", "\x81\xa2id\x01"), "\xdf\xff\xff\xff\xff",
 	} {
 		f.Add([]byte(s))
 	}
