@@ -89,11 +89,11 @@ func (s *serverSession) readAhead(buf []byte) int {
 
 // parse reads a frame into t, or takes what readAhead has read of it.
 func (s *serverSession) parse(t *text, frame []byte) error {
-	ahead := s.ahead.frame
-	s.ahead.frame = nil // it keeps the engine's buffer
-	if len(ahead) > 0 && len(ahead) == len(frame) && &ahead[0] == &frame[0] {
+	ahead := s.ahead
+	s.ahead = readAhead{} // it would keep the engine's buffer
+	if len(ahead.frame) > 0 && len(ahead.frame) == len(frame) && &ahead.frame[0] == &frame[0] {
 		t.batch = false
-		t.requests = append(t.requests[:0], s.ahead.request)
+		t.requests = append(t.requests[:0], ahead.request)
 		return nil
 	}
 	return t.parse(frame, s.service.grammar)
