@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -47,19 +48,25 @@ type Outgoing struct {
 	stats                        *clientStats
 }
 
+// outgoings are those of unary calls that are over.
+var outgoings = sync.Pool{New: func() any { return new(Outgoing) }}
+
 // Invoke runs one unary call as every wire owes it. roundTrip encodes args,
 // sends them, waits and decodes into reply; it calls [Outgoing.Sent] and
-// [Outgoing.Received] for limits and stats. An error that is no status becomes
-// that of ctx if it has ended, else Unavailable.
+// [Outgoing.Received] for limits and stats, and does not keep call. An error
+// that is no status becomes that of ctx if it has ended, else Unavailable.
 func (c *ClientConfig) Invoke(ctx context.Context, path string, args, reply any, opts []grpc.CallOption,
 	roundTrip func(ctx context.Context, call *Outgoing) error,
 ) (err error) {
-	call := &Outgoing{
+	call := outgoings.Get().(*Outgoing)
+	*call = Outgoing{
 		Path: path, Method: c.Method(path), args: args, reply: reply,
 		maxSend: c.Limits.MaxMessage, maxRecv: c.Limits.MaxMessage,
 	}
 	o, err := readCallOptions(opts, call)
 	defer func() {
+		*call = Outgoing{}
+		outgoings.Put(call)
 		for _, f := range o.onFinish {
 			f(err)
 		}
@@ -193,8 +200,11 @@ func (call *Outgoing) Received(n int) { call.stats.received(call.reply, n) }
 func (call *Outgoing) Reach(ctx context.Context, try func() error) error {
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		err := try()
+		if err == nil || !call.WaitForReady {
+			return err
+		}
 		var unreachable *DialError
-		if !call.WaitForReady || !errors.As(err, &unreachable) {
+		if !errors.As(err, &unreachable) {
 			return err
 		}
 		timer := time.NewTimer(delay)

@@ -105,8 +105,11 @@ func (c *Client) Do(ctx context.Context, x Exchange) (*peer.Peer, error) {
 		}
 		err = conn.Do(ctx, x)
 		c.release(conn)
+		if err == nil {
+			return conn.peer, nil
+		}
 		var broken *BrokenError
-		if err == nil || !errors.As(err, &broken) {
+		if !errors.As(err, &broken) {
 			return conn.peer, err
 		}
 		if attempt == attempts || broken.Written && !x.MayRepeat() {
