@@ -1,6 +1,7 @@
 package msgpackrpc_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"strings"
@@ -325,15 +326,17 @@ func mapOn(more ...string) rpc.Options {
 	return o
 }
 
-// The client's maps are what our server takes, in every form that methods
+// The client's messages are what our server takes, in every form that methods
 // declare, which the client knows if it has the registry.
-func TestMapsBothWays(t *testing.T) {
+func TestFormsBothWays(t *testing.T) {
 	f := newFixture(t)
 	described := func(c *rpc.ClientConfig) { c.Methods = f.registry }
 	for name, conn := range map[string]grpc.ClientConnInterface{
-		"without descriptions": f.dial(t, mapOn()),
-		"with descriptions":    f.dial(t, mapOn(), described),
-		"without meta":         f.dial(t, mapOn("meta", "off"), described),
+		"maps without descriptions":   f.dial(t, mapOn()),
+		"maps with descriptions":      f.dial(t, mapOn(), described),
+		"maps without meta":           f.dial(t, mapOn("meta", "off"), described),
+		"arrays without descriptions": f.dial(t, nil),
+		"arrays with descriptions":    f.dial(t, nil, described),
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := &Numbers{Numbers: []int64{20, 21}, Text: "x"}
@@ -426,34 +429,57 @@ func TestForeignObjectReplies(t *testing.T) {
 	}
 }
 
-// What the client sends, byte for byte: a server that knows only JSON-RPC reads
-// it.
-func TestMapOnTheWire(t *testing.T) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lis.Close()
-	got := make(chan string, 1)
-	go func() {
-		conn, err := lis.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		buf := make([]byte, 1000)
-		n, _ := conn.Read(buf)
-		got <- string(buf[:n])
-		_, _ = io.WriteString(conn, result("\x29", "\x01"))
-		_, _ = conn.Read(buf)
-	}()
+// What the client sends, byte for byte: a server that knows only the
+// specification reads it.
+func TestFormsOnTheWire(t *testing.T) {
 	f := newFixture(t)
-	conn := dial(t, lis.Addr().String(), mapOn(), func(c *rpc.ClientConfig) { c.Methods = f.registry })
-	out, err := everywire.Call[Sum](t.Context(), conn, "arith.Arith/Add", &Numbers{Numbers: []int64{20, 21}})
-	if err != nil || out.Sum != 41 {
-		t.Errorf("%v, %v", out, err)
-	}
-	if sent, want := <-got, request("add", "\x92\x14\x15", "\x01"); sent != want {
-		t.Errorf("sent % x\nwant % x", sent, want)
+	none := everywire.JSONRPCForm{Name: "none", Params: everywire.ParamsInOrder}
+	everywire.Handle(f.registry, "arith.Arith/None", func(context.Context, *emptypb.Empty) (*Sum, error) { return new(Sum), nil }, everywire.WithJSONRPC(none))
+	in := &Numbers{Numbers: []int64{20, 21}, Text: "x"}
+	message := "\x82\xa7numbers\x92\x14\x15\xa4text\xa1x"
+	array := func(method, params string) string { return "\x94\x00\x01" + str(method) + params }
+	for _, tt := range []struct {
+		options     rpc.Options
+		method      string
+		in          any
+		reply, sent string
+		wantNumber  int64
+	}{
+		{mapOn(), "arith.Arith/Add", in, result("\x29", "\x01"), request("add", "\x92\x14\x15", "\x01"), 41},
+		{nil, "arith.Arith/Add", in, "\x94\x01\x01\xc0\x29", array("add", "\x92\x14\x15"), 41},
+		{nil, "arith.Arith/Order", in, "\x94\x01\x01\xc0\x80", array("order", "\x92\x92\x14\x15\xa1x"), 0},
+		{nil, "arith.Arith/Same", in, "\x94\x01\x01\xc0\xc0", array("same", "\x91"+message), 0},
+		{nil, "arith.Arith/Sum", in, "\x94\x01\x01\xc0\x81\xa3sum\x09", array("sum", "\x91"+message), 9},
+		{nil, "arith.Arith/None", new(emptypb.Empty), "\x94\x01\x01\xc0\x80", array("none", "\x90"), 0},
+		{nil, "arith.Arith/Fail", in, "\x94\x01\x01\xc0\x80", array("arith.Arith/Fail", "\x91"+message), 0},
+	} {
+		t.Run(tt.method, func(t *testing.T) {
+			lis, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lis.Close()
+			got := make(chan string, 1)
+			go func() {
+				conn, err := lis.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				buf := make([]byte, 1000)
+				n, _ := conn.Read(buf)
+				got <- string(buf[:n])
+				_, _ = io.WriteString(conn, tt.reply)
+				_, _ = conn.Read(buf)
+			}()
+			conn := dial(t, lis.Addr().String(), tt.options, func(c *rpc.ClientConfig) { c.Methods = f.registry })
+			var out Sum
+			if err := conn.Invoke(t.Context(), "/"+tt.method, tt.in, &out); err != nil || out.Sum != tt.wantNumber {
+				t.Errorf("%v, %v", &out, err)
+			}
+			if sent := <-got; sent != tt.sent {
+				t.Errorf("sent % x\nwant % x", sent, tt.sent)
+			}
+		})
 	}
 }
