@@ -77,6 +77,9 @@ func (f *lineFramer) Next(buf []byte) (from, to int, err error) {
 			continue
 		case inString, inName:
 			for f.pos < len(buf) && c != '"' && c != '\\' && c != '\n' {
+				if f.pos = beyondEnd(buf, plainEnd(buf, f.pos)); f.pos == len(buf) {
+					break
+				}
 				c = buf[f.pos]
 				f.pos++
 			}

@@ -243,7 +243,7 @@ func (s *scanner) str() ([]byte, error) {
 	start := s.pos
 	s.pos++
 	for {
-		s.plain()
+		s.pos = plainEnd(s.data, s.pos)
 		if s.pos >= len(s.data) {
 			return nil, s.unexpected("the end of a string")
 		}
@@ -258,31 +258,27 @@ func (s *scanner) str() ([]byte, error) {
 		case c < 0x20:
 			return nil, s.fail(fmt.Sprintf("control character %q in a string", c))
 		default:
-			r, n := utf8.DecodeRune(s.data[s.pos:])
-			if r == utf8.RuneError && n == 1 {
-				return nil, s.fail("invalid UTF-8 in a string")
+			if err := s.beyondASCII(); err != nil {
+				return nil, err
 			}
-			s.pos += n
 		}
 	}
 }
 
-// plain skips ASCII characters that mean themselves in a string, eight at a
-// time where there are so many.
-func (s *scanner) plain() {
+// plainEnd returns where the ASCII characters end that mean themselves in a
+// string. It takes eight at a time where there are so many.
+func plainEnd(data []byte, pos int) int {
 	const (
 		ones  = 0x0101010101010101
 		highs = 0x8080808080808080
 	)
-	data, pos := s.data, s.pos
 	for pos+8 <= len(data) {
 		x := binary.LittleEndian.Uint64(data[pos:])
 		quote, escape := x^('"'*ones), x^('\\'*ones)
 		// A byte less than n sets its high bit in x-n*ones. One behind such a
 		// byte may set it too, by the borrow, but the first is always right.
 		if stop := (x | (x - 0x20*ones) | (quote - ones) | (escape - ones)) & highs; stop != 0 {
-			s.pos = pos + bits.TrailingZeros64(stop)/8
-			return
+			return pos + bits.TrailingZeros64(stop)/8
 		}
 		pos += 8
 	}
@@ -292,7 +288,32 @@ func (s *scanner) plain() {
 		}
 		pos++
 	}
-	s.pos = pos
+	return pos
+}
+
+// beyondEnd returns where the bytes end that are no ASCII.
+func beyondEnd(data []byte, pos int) int {
+	for pos < len(data) && data[pos] >= utf8.RuneSelf {
+		pos++
+	}
+	return pos
+}
+
+// beyondASCII checks and skips the characters at the scanner's position that
+// are no ASCII.
+func (s *scanner) beyondASCII() error {
+	end := beyondEnd(s.data, s.pos)
+	if utf8.Valid(s.data[s.pos:end]) {
+		s.pos = end
+		return nil
+	}
+	for {
+		r, n := utf8.DecodeRune(s.data[s.pos:])
+		if r == utf8.RuneError && n == 1 {
+			return s.fail("invalid UTF-8 in a string")
+		}
+		s.pos += n
+	}
 }
 
 func (s *scanner) escape() error {
