@@ -16,6 +16,7 @@ type request struct {
 	params  []byte // nil if absent or null
 	meta    []byte // nil if absent
 	timeout []byte // nil if absent
+	stream  []byte // nil if absent
 	// invalid says why this is no request, or is empty.
 	invalid string
 	// What the method's name stands for, once that has been looked up: an entry
@@ -29,6 +30,9 @@ type request struct {
 // notification reports whether nobody waits for a reply. A text that is no
 // request is answered always: section 5 asks for an error with a null id.
 func (r *request) notification() bool { return r.id == nil && r.invalid == "" }
+
+// opensStream reports whether the request asks for a stream.
+func (r *request) opensStream() bool { return string(r.stream) == "true" }
 
 // A text is all that came in one HTTP body or one frame.
 type text struct {
@@ -144,6 +148,8 @@ func (r *request) parse(s *scanner, v1 bool) error {
 			seen, r.meta = r.meta != nil, v
 		case "timeout_ms":
 			seen, r.timeout = r.timeout != nil, v
+		case "stream":
+			seen, r.stream = r.stream != nil, v
 		case "result", "error":
 			r.rejectResponse(name)
 		}
@@ -170,6 +176,9 @@ func (r *request) check(version []byte, hasMethod bool) {
 	}
 	if !hasMethod {
 		r.reject(`member "method" is missing`)
+	}
+	if v := string(r.stream); r.stream != nil && v != "true" && v != "false" {
+		r.reject(`member "stream" must be true or false, not ` + excerpt(r.stream))
 	}
 	switch {
 	case r.params == nil:

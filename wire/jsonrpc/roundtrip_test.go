@@ -292,10 +292,11 @@ func TestCloseEndsCalls(t *testing.T) {
 	})
 }
 
-func TestStreamsAreUnimplemented(t *testing.T) {
-	each(t, func(t *testing.T, _ *fixture, conn grpc.ClientConnInterface) {
-		if _, err := conn.NewStream(t.Context(), &grpc.StreamDesc{}, "/a.B/C"); status.Code(err) != codes.Unimplemented {
-			t.Error(err)
-		}
-	})
+func TestStreamsAreUnimplementedOverHTTP(t *testing.T) {
+	f := newFixture()
+	addr := serve(t, NewHTTPServer, serverConfig(f.reg, everywire.Limits{}))
+	conn := dial(t, NewHTTPConn, clientConfig(addr, nil))
+	if _, err := conn.NewStream(t.Context(), &grpc.StreamDesc{}, "/a.B/C"); status.Code(err) != codes.Unimplemented {
+		t.Error(err)
+	}
 }

@@ -64,14 +64,36 @@ type caller struct {
 	timeout  time.Duration
 }
 
-// A call is one request being answered.
+// A call is one request being answered. It is reused.
 type call struct {
 	service *service
 	req     *request
 	form    *form.Entry
+	in      rpc.Incoming
 
 	out   []byte // the reply so far
 	start int    // where it begins in out
+
+	decodes func(any) error // decode and encode, bound to the call once
+	encodes func(any) (int, error)
+}
+
+var calls = sync.Pool{New: func() any {
+	c := new(call)
+	c.decodes, c.encodes = c.decode, c.encode
+	return c
+}}
+
+func (s *service) newCall(who *caller, r *request, dst []byte) *call {
+	c := calls.Get().(*call)
+	c.service, c.req, c.out, c.start = s, r, dst, len(dst)
+	c.in = rpc.Incoming{Metadata: who.metadata, Timeout: who.timeout, Peer: who.peer, Size: len(r.params), Decode: c.decodes, Encode: c.encodes}
+	return c
+}
+
+func (c *call) free() {
+	*c = call{decodes: c.decodes, encodes: c.encodes}
+	calls.Put(c)
 }
 
 // answer runs a request and appends its reply to dst, nothing for a
@@ -80,8 +102,14 @@ func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byt
 	if r.invalid != "" {
 		return r.appendFailure(dst, code.InvalidRequest, r.invalid), nil
 	}
-	c := &call{service: s, req: r, out: dst, start: len(dst)}
-	in := &rpc.Incoming{Metadata: who.metadata, Timeout: who.timeout, Peer: who.peer, Size: len(r.params), Decode: c.decode, Encode: c.encode}
+	c := s.newCall(who, r, dst)
+	dst, outcome := c.answer(ctx)
+	c.free() // not if its handler ended the goroutine
+	return dst, outcome
+}
+
+func (c *call) answer(ctx context.Context) ([]byte, *rpc.Outcome) {
+	s, r, in, dst := c.service, c.req, &c.in, c.out
 	if why := readMembers(in, r); why != "" {
 		if r.notification() {
 			return dst, nil
@@ -97,6 +125,16 @@ func (s *service) answer(ctx context.Context, who *caller, r *request, dst []byt
 	}
 	c.form = r.entry
 	in.Method = c.form.Form.Method
+	switch {
+	case in.Method.Kind != everywire.Unary && !r.opensStream():
+		return c.fail(status.Newf(codes.Unimplemented, `method %s is %s: it takes a request with "stream":true, on a connection`,
+			in.Method.FullName(), in.Method.Kind)), nil
+	case r.opensStream():
+		if r.notification() {
+			return dst, nil
+		}
+		return r.appendFailure(dst, code.InvalidRequest, "a stream is opened by a single request on a connection, not in a batch nor over HTTP"), nil
+	}
 	outcome := s.cfg.Unary(ctx, in)
 	if outcome.Status.Code() != codes.OK {
 		c.fail(outcome.Status)
@@ -144,7 +182,7 @@ func readMembers(in *rpc.Incoming, r *request) string {
 	return ""
 }
 
-// scratches hold request messages that a form had to make.
+// scratches hold messages that a form had to make.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // keep is the largest capacity that pools keep.
@@ -162,9 +200,7 @@ func (c *call) decode(v any) error {
 	if err == nil {
 		err = c.service.codec.Decode(msg, v)
 	}
-	if cap(*scratch) <= keep {
-		scratches.Put(scratch)
-	}
+	keepScratch(scratch)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -48,7 +49,7 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		meta:    meta,
 		engine: stream.NewClient(stream.ClientConfig{
 			Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, alpnStream) },
-			Open:     func(*stream.Conn) stream.Session { return newClientSession(framing, e.v1) },
+			Open:     func(c *stream.Conn) stream.Session { return newClientSession(c, framing, e.v1) },
 			MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
 		}),
 	}, nil
@@ -56,33 +57,44 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 
 func (c *streamConn) Close() error { return c.engine.Close() }
 
-func (c *streamConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, rpc.NoStreams(wireName)
-}
+var errMetaOff = status.Error(codes.Unimplemented, "the target's option meta=off: headers and trailers are not sent")
 
 func (c *streamConn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
 	return c.cfg.Invoke(ctx, path, args, reply, opts, func(ctx context.Context, call *rpc.Outgoing) error {
 		if !c.meta && (len(call.Metadata) > 0 || call.WantMeta) {
-			return status.Error(codes.Unimplemented, "the target's option meta=off: headers and trailers are not sent")
+			return errMetaOff
 		}
-		x := &clientCall{conn: c, ctx: ctx, call: call, args: args, reply: reply}
-		return call.Reach(ctx, func() (err error) {
-			if call.OneWay {
-				call.Peer, err = c.engine.Send(ctx, x.appendNotification)
-			} else {
-				call.Peer, err = c.engine.Do(ctx, x)
-			}
-			return err
-		})
+		x := clientCalls.Get().(*clientCall)
+		x.conn, x.ctx, x.call, x.args, x.reply = c, ctx, call, args, reply
+		err := call.Reach(ctx, x.try)
+		*x = clientCall{try: x.try}
+		clientCalls.Put(x)
+		return err
 	})
 }
 
-// A clientCall is one call as the engine sees it.
+// A clientCall is one call as the engine sees it. It is used again.
 type clientCall struct {
 	conn        *streamConn
 	ctx         context.Context //nolint:containedctx // lives as long as the call
 	call        *rpc.Outgoing
 	args, reply any
+	try         func() error // send, bound to the call once
+}
+
+var clientCalls = sync.Pool{New: func() any {
+	x := new(clientCall)
+	x.try = x.send
+	return x
+}}
+
+func (x *clientCall) send() (err error) {
+	if x.call.OneWay {
+		x.call.Peer, err = x.conn.engine.Send(x.ctx, x.appendNotification)
+	} else {
+		x.call.Peer, err = x.conn.engine.Do(x.ctx, x)
+	}
+	return err
 }
 
 func (x *clientCall) Append(dst []byte, id uint32) ([]byte, error) {
@@ -127,10 +139,14 @@ func (x *clientCall) AppendCancel(dst []byte, id uint32) []byte {
 	if !x.conn.cancel {
 		return dst
 	}
+	return appendCancel(dst, x.conn.framing, id)
+}
+
+func appendCancel(dst []byte, f framing, id uint32) []byte {
 	start := len(dst)
 	dst = append(dst, `{"jsonrpc":"2.0","method":"`+cancelMethod+`","params":{"id":`...)
 	dst = strconv.AppendUint(dst, uint64(id), 10)
-	return x.conn.framing.wrap(append(dst, "}}"...), start)
+	return f.wrap(append(dst, "}}"...), start)
 }
 
 func (x *clientCall) Read(frame []byte) error {
@@ -148,11 +164,12 @@ func (x *clientCall) MayRepeat() bool { return x.call.MayRepeat() }
 // A clientSession is one connection. It has no state but the framer's.
 type clientSession struct {
 	deframer
-	v1 bool
+	conn *stream.Conn
+	v1   bool
 }
 
-func newClientSession(f framing, v1 bool) *clientSession {
-	s := &clientSession{deframer: newDeframer(f, 0), v1: v1}
+func newClientSession(c *stream.Conn, f framing, v1 bool) *clientSession {
+	s := &clientSession{deframer: newDeframer(f, 0), conn: c, v1: v1}
 	s.line.quick = validObject
 	return s
 }
@@ -176,6 +193,10 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	if id, ok := idAtEnd(frame); ok {
 		return stream.Frame{Kind: stream.Reply, ID: id}, nil
 	}
+	if id, message, ok := quickMessage(frame); ok {
+		s.deliver([]byte(messageMethod), &streamParams{id: id, message: message})
+		return stream.Frame{}, nil
+	}
 	if frame[0] == '[' {
 		return stream.Frame{}, nil
 	}
@@ -195,14 +216,17 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 // LastWords is [stream.Session]'s; a client has none.
 func (s *clientSession) LastWords(_ []byte, _ error, dst []byte) []byte { return dst }
 
-// judge says what to do about a frame that is no response: a request is
-// ignored, other things end the connection.
+// judge says what to do about a frame that is no response: a notification may
+// be for a stream, other requests are ignored, other things end the connection.
 func (s *clientSession) judge(frame []byte, err error) error {
 	var t text
-	if t.parse(frame, grammar{maxBatch: 1, v1: s.v1}) == nil && t.requests[0].invalid == "" {
-		return nil
+	if t.parse(frame, grammar{maxBatch: 1, v1: s.v1}) != nil || t.requests[0].invalid != "" {
+		return err
 	}
-	return err
+	if r := &t.requests[0]; r.notification() && isStreamMethod(r.method) {
+		s.notified(r)
+	}
+	return nil
 }
 
 // RouteTooLong finds the id if the server writes it before the result.

@@ -223,6 +223,7 @@ func compareStreams(t *testing.T, s *suite) {
 								t.Errorf("reply %d: gRPC gave %.1000v, %v gave %.1000v", i, wantReplies[i], s.shape, gotReplies[i])
 							}
 						}
+						s.expectDifferences(c.name, &want)
 						if diff := difference(want, got); diff != "" {
 							t.Errorf("gRPC (-) and %v (+) differ:\n%s", s.shape, diff)
 						}

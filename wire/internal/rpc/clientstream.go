@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
@@ -30,6 +31,8 @@ type ClientTransport interface {
 	// server sent, now and ever after, to any goroutine. An error says how the connection, or ctx,
 	// ended.
 	Recv(ctx context.Context) (msg []byte, end *Outcome, err error)
+	// Peer is the server, nil while there is no connection.
+	Peer() *peer.Peer
 	// Abandon ends the stream, and tells the server if that does not know. It
 	// does not wait, and may be called at any time and more than once.
 	Abandon()
@@ -117,7 +120,7 @@ func (s *clientStream) noteHeader(md metadata.MD) {
 	first := !s.gotHeader && !s.finished
 	if first {
 		s.gotHeader = true
-		s.call.Header = md
+		s.call.Header, s.call.Peer = md, s.transport.Peer()
 	}
 	s.mu.Unlock()
 	if first {
@@ -273,6 +276,7 @@ func (s *clientStream) finish(err error, end *Outcome) {
 		s.call.Trailer = end.Trailer
 	}
 	if s.transport != nil {
+		s.call.Peer = s.transport.Peer()
 		s.options.deliver(s.call) // before RecvMsg on another goroutine returns
 	}
 	s.mu.Unlock()

@@ -53,11 +53,11 @@ func (c *pipeConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, path st
 			header: make(chan struct{}), done: make(chan struct{}), cancel: cancel, broken: broken,
 		}
 		c.opened = append(c.opened, p)
-		call.Peer = &peer.Peer{AuthInfo: insecureInfo{}}
+		from := &peer.Peer{AuthInfo: insecureInfo{}}
 		c.handlers.Go(func() {
 			defer cancel()
 			p.end(c.server.Stream(handlerCtx, &IncomingStream{
-				Method: m, Metadata: call.Metadata, Peer: call.Peer, Codec: c.codec, Transport: (*pipeServer)(p),
+				Method: m, Metadata: call.Metadata, Peer: from, Codec: c.codec, Transport: (*pipeServer)(p),
 			}))
 		})
 		return (*pipeClient)(p), nil
@@ -212,5 +212,7 @@ func (p *pipeClient) Recv(ctx context.Context) ([]byte, *Outcome, error) {
 		return nil, nil, ctx.Err()
 	}
 }
+
+func (*pipeClient) Peer() *peer.Peer { return &peer.Peer{AuthInfo: insecureInfo{}} }
 
 func (p *pipeClient) Abandon() { p.cancel() }
