@@ -186,16 +186,25 @@ func (ts *types) params(m *schema.Message) []contentDescriptor {
 func (ts *types) shortMethod(m *everywire.Method) (method, error) {
 	form := m.JSONRPC
 	d := ts.method(m, form.Name)
+	bad := func(format string, args ...any) (method, error) {
+		return d, fmt.Errorf("JSON-RPC form of %s: %s", m.FullName(), fmt.Sprintf(format, args...))
+	}
+	if m.Input != nil && !m.Input.IsObject() && form.Params != everywire.ParamsNamed {
+		return bad("%s is no object, so its params are an array of one", m.Input.Name)
+	}
 	d.Result.Schema = ts.message(m.Output)
 	if form.Result != "" {
 		var ok bool
 		if d.Result.Name, d.Result.Schema, ok = ts.named(m.Output, form.Result); !ok {
-			return d, fmt.Errorf("JSON-RPC form of %s: the reply has no field %q", m.FullName(), form.Result)
+			return bad("the reply has no field %q", form.Result)
 		}
 	}
 	switch form.Params {
 	case everywire.ParamsNamed:
 	case everywire.ParamsInOrder:
+		if m.Input == nil {
+			return bad("the order of the fields is not known")
+		}
 		d.ParamStructure = either
 	case everywire.ParamsObject:
 		d.ParamStructure = byPosition
@@ -203,17 +212,20 @@ func (ts *types) shortMethod(m *everywire.Method) (method, error) {
 	case everywire.ParamsList, everywire.ParamsScalar:
 		name, s, ok := ts.named(m.Input, form.Field)
 		if !ok {
-			return d, fmt.Errorf("JSON-RPC form of %s: the request has no field %q", m.FullName(), form.Field)
+			return bad("the request has no field %q", form.Field)
 		}
 		if form.Params == everywire.ParamsScalar {
 			d.ParamStructure = either
 			d.Params = []contentDescriptor{{name, false, s}}
 			break
 		}
+		if m.Input != nil && s.Type != "array" {
+			return bad("field %q is not repeated", form.Field)
+		}
 		// OpenRPC cannot say that there are as many params as one likes.
 		d.Description = strings.TrimSpace(d.Description + fmt.Sprintf(" Params may also be an array, which is then the value of %q.", name))
 	default:
-		return d, fmt.Errorf("JSON-RPC form of %s: unknown form of params %d", m.FullName(), form.Params)
+		return bad("unknown form of params %d", form.Params)
 	}
 	return d, nil
 }

@@ -225,6 +225,7 @@ func TestTwoTypesOfOneName(t *testing.T) {
 func TestFaultyForms(t *testing.T) {
 	for want, option := range map[string]everywire.MethodOption{
 		`JSON-RPC form of t.T/M: the request has no field "nope"`: form("m", everywire.ParamsList, "nope", ""),
+		`field "minuend" is not repeated`:                         form("m", everywire.ParamsList, "minuend", ""),
 		`the request has no field ""`:                             form("m", everywire.ParamsScalar, "", ""),
 		`the reply has no field "nope"`:                           form("m", everywire.ParamsNamed, "", "nope"),
 		`unknown form of params 99`:                               form("m", 99, "", ""),
@@ -240,6 +241,11 @@ func TestFaultyForms(t *testing.T) {
 		}
 	}
 	reg := everywire.NewRegistry()
+	handle[everywire.Document, pair](reg, "t.T/A", form("m", everywire.ParamsInOrder, "", ""))
+	if _, err := describe.OpenRPC(reg.Methods(), describe.Options{}); err == nil || !strings.Contains(err.Error(), "is no object") {
+		t.Error(err)
+	}
+	reg = everywire.NewRegistry()
 	handle[pair, pair](reg, "t.T/A", form("m", everywire.ParamsNamed, "", ""))
 	handle[pair, pair](reg, "t.T/B", form("m", everywire.ParamsNamed, "", ""))
 	if _, err := describe.OpenRPC(reg.Methods(), describe.Options{}); err == nil || !strings.Contains(err.Error(), `"m" is taken`) {
