@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/run"
 )
 
@@ -46,6 +47,9 @@ func (p *progress) show(now run.Progress) {
 	line := fmt.Sprintf("%d of %d trials", now.Done, now.Total)
 	if now.Done < now.Total {
 		line += fmt.Sprintf(", %s left: block %d, %s, %d %s", round(now.Left), now.Block+1, now.Arm, now.Callers, plural(now.Callers, "caller"))
+		if now.Link != "" && now.Link != plan.Loopback {
+			line += " over " + now.Link
+		}
 	}
 	if now.Void > 0 {
 		line += fmt.Sprintf(" (%d void)", now.Void)

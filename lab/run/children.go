@@ -189,11 +189,7 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	calls := stretch
-	if g.end != nil {
-		calls = stretchOnLink
-	}
-	g.window = windowFor(g.arm.Plan.Measure, calls, arg.Callers, warm, time.Since(begin))
+	g.window = windowFor(g.arm.Plan.Measure, g.end != nil, arg.Callers, warm, time.Since(begin))
 	return none{}, nil
 }
 
@@ -222,8 +218,8 @@ func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error)
 }
 
 // windowFor is the measured time of a load whose warm-up gave warm and took
-// took, open calls included: long enough for so many calls.
-func windowFor(measure time.Duration, calls, callers int, warm *load.Result, took time.Duration) time.Duration {
+// took, open calls included.
+func windowFor(measure time.Duration, emulated bool, callers int, warm *load.Result, took time.Duration) time.Duration {
 	call := time.Duration(warm.Latency.Mean())
 	if warm.Latency.Count() < int64(callers) {
 		call = took // some caller's first call is all that is known
@@ -231,7 +227,10 @@ func windowFor(measure time.Duration, calls, callers int, warm *load.Result, too
 			return measure // calls that fail are not long
 		}
 	}
-	return max(measure, min(time.Duration(calls)*call, maxStretched))
+	if emulated {
+		return max(measure, min(stretchOnLink*call, maxStretchedOnLink))
+	}
+	return max(measure, min(stretch*call, maxStretched))
 }
 
 func (g *generator) load(d time.Duration, seed uint64) load.Config {

@@ -54,7 +54,7 @@ func (r *runner) start(ctx context.Context, block int, arm plan.Arm, network str
 // and that the ends cannot be used again.
 func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	// Every call returns within twice the drain after its load has ended.
-	limit := max(e.plan.Warmup, e.plan.Measure, maxStretched) + 2*drain + startTimeout
+	limit := max(e.plan.Warmup, e.plan.Measure, maxStretchedOnLink) + 2*drain + startTimeout
 	openCtx, cancel := bounded(ctx, limit)
 	defer cancel()
 	if err := e.generate(openCtx, opOpen, openArg{Callers: t.Callers, Seed: seed}, &none{}); err != nil {

@@ -465,12 +465,21 @@ func TestLongCallsAreMeasuredForLonger(t *testing.T) {
 		{"some callers only", result(3, time.Millisecond, nil), 50 * time.Millisecond, 400 * time.Millisecond},
 		{"failing calls", result(0, 0, map[string]int64{"UNKNOWN": 1}), time.Second, measure},
 	} {
-		got := windowFor(measure, stretch, 4, tc.warm, tc.took)
+		got := windowFor(measure, false, 4, tc.warm, tc.took)
 		if d := got - tc.want; d < -tc.want/100 || d > tc.want/100 { // the histogram's resolution
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
-	if got := windowFor(time.Minute, stretch, 4, result(10, time.Second, nil), time.Minute); got != time.Minute {
+	for _, tc := range []struct{ call, want time.Duration }{
+		{time.Millisecond, measure},
+		{142 * time.Millisecond, 12 * 142 * time.Millisecond},
+		{time.Second, 6 * time.Second},
+	} {
+		if got := windowFor(measure, true, 4, result(10, tc.call, nil), time.Second); got.Round(10*time.Millisecond) != tc.want.Round(10*time.Millisecond) {
+			t.Errorf("over a link with calls of %v: %v, want %v", tc.call, got, tc.want)
+		}
+	}
+	if got := windowFor(time.Minute, false, 4, result(10, time.Second, nil), time.Minute); got != time.Minute {
 		t.Errorf("a planned minute became %v", got)
 	}
 }
