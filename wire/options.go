@@ -35,7 +35,8 @@ type OptionDoc struct {
 var options = []OptionDoc{
 	{"codec", []string{"grpc"}, []string{"protobuf", "json", "msgpack"}, "how messages are encoded (default protobuf); a server takes all", dialSide},
 	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "how calls are spread over several addresses (default pick_first)", dialSide},
-	{"reconnect", []string{"rest", "jsonrpc+http"}, []string{""}, "a new connection for every call", dialSide},
+	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc"}, []string{""}, "a new connection for every call", dialSide},
+	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "msgpackrpc"}, nil, "close a connection that has had no call for so long, such as 5m (default never)", anySide},
 	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line", "header", "netstring", "concat"}, "how messages are told apart (default line; a server's default is whatever the client begins with)", anySide},
 	{"version", []string{"jsonrpc"}, []string{"2.0", "1.0"}, "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},
 	{"bytes", []string{"jsonrpc"}, []string{"base64", "array"}, "how bytes are written (default base64); both are always read", anySide},

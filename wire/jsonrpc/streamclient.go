@@ -3,7 +3,6 @@ package jsonrpc
 import (
 	"bytes"
 	"context"
-	"net"
 	"strconv"
 	"sync"
 	"time"
@@ -42,17 +41,12 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &streamConn{
-		encoder: e,
-		framing: framing,
-		cancel:  cancel,
-		meta:    meta,
-		engine: stream.NewClient(stream.ClientConfig{
-			Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, alpnStream) },
-			Open:     func(c *stream.Conn) stream.Session { return newClientSession(c, framing, e.v1) },
-			MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
-		}),
-	}, nil
+	engine, err := stream.ConfigOf(cfg, alpnStream)
+	if err != nil {
+		return nil, err
+	}
+	engine.Open = func(c *stream.Conn) stream.Session { return newClientSession(c, framing, e.v1) }
+	return &streamConn{encoder: e, framing: framing, cancel: cancel, meta: meta, engine: stream.NewClient(engine)}, nil
 }
 
 func (c *streamConn) Close() error { return c.engine.Close() }

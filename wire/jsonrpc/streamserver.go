@@ -31,25 +31,21 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	tls := cfg.TLS
-	if tls != nil {
-		tls = tls.Clone()
-		tls.NextProtos = []string{alpnStream}
+	engine, err := stream.ServerConfigOf(cfg, alpnStream)
+	if err != nil {
+		return nil, err
 	}
-	return &streamServer{stream.NewServer(stream.ServerConfig{
-		Open: func(c *stream.Conn) stream.Session {
-			session := &serverSession{
-				deframer: newDeframer(framing, s.maxText()), service: s, conn: c, ids: rpc.NewFlights(c.Context()),
-				who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight),
-			}
-			session.line.quick = session.readAhead
-			return session
-		},
-		MaxFrame:    s.maxText(),
-		MaxInFlight: cfg.Limits.MaxInFlight,
-		TLS:         tls,
-		Logger:      cfg.Logger,
-	})}, nil
+	engine.Open = func(c *stream.Conn) stream.Session { return s.newSession(c, framing) }
+	return &streamServer{stream.NewServer(engine)}, nil
+}
+
+func (s *service) newSession(c *stream.Conn, f framing) *serverSession {
+	session := &serverSession{
+		deframer: newDeframer(f, s.maxText()), service: s, conn: c, ids: rpc.NewFlights(c.Context()),
+		who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight),
+	}
+	session.line.quick = session.readAhead
+	return session
 }
 
 type streamServer struct{ engine *stream.Server }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -53,11 +52,12 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	default:
 		return nil, fmt.Errorf("option meta=%s: want on or off", v)
 	}
-	c.engine = stream.NewClient(stream.ClientConfig{
-		Dial:     func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx) },
-		Open:     func(*stream.Conn) stream.Session { return &clientSession{framer{max: math.MaxInt}} },
-		MaxFrame: stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits),
-	})
+	engine, err := stream.ConfigOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	engine.Open = func(*stream.Conn) stream.Session { return &clientSession{framer{max: math.MaxInt}} }
+	c.engine = stream.NewClient(engine)
 	return c, nil
 }
 

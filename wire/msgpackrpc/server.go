@@ -33,16 +33,18 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if s.logger == nil {
 		s.logger = slog.Default()
 	}
-	maxFrame := stream.MaxFrame(cfg.Limits.MaxMessage, cfg.Limits)
-	return stream.NewServer(stream.ServerConfig{
-		Open: func(c *stream.Conn) stream.Session {
-			return &session{service: s, conn: c, framer: framer{max: maxFrame}, calls: map[uint32]*task{}, slots: make(chan struct{}, max(1, cfg.Limits.MaxInFlight))}
-		},
-		MaxFrame:    maxFrame,
-		MaxInFlight: cfg.Limits.MaxInFlight,
-		TLS:         cfg.TLS,
-		Logger:      s.logger,
-	}), nil
+	engine, err := stream.ServerConfigOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	engine.Logger = s.logger
+	engine.Open = func(c *stream.Conn) stream.Session {
+		return &session{
+			service: s, conn: c, framer: framer{max: engine.MaxFrame},
+			calls: map[uint32]*task{}, slots: make(chan struct{}, max(1, cfg.Limits.MaxInFlight)),
+		}
+	}
+	return stream.NewServer(engine), nil
 }
 
 // lookup finds the method of a request of the specification, by its full or its
