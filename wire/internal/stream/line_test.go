@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,15 @@ import (
 	"github.com/everywire/everywire/wire/internal/stream"
 )
 
-// The protocol of these tests: a frame is a line "ID WORD TEXT". Requests are
-// "call" and "cancel", and "tell", which nobody answers; answers are "part" and
-// "reply". The scan position shows that no byte is scanned twice.
+// The protocol of these tests: a frame is a line "ID WORD TEXT". Both ends may
+// begin calls:
+//
+//	call, cancel, reply, part   a call, and what answers it
+//	tell                        a notification: nobody answers it
+//	open, msg, end, grant       a stream, from the end that began it
+//	item, credit                the same, from the other one; reply ends it
+//
+// The scan position shows that no byte is scanned twice.
 
 type lines struct {
 	scanned int
@@ -55,31 +62,9 @@ func split(frame []byte) (id uint32, word, text string, err error) {
 	return uint32(n), f[1], f[2], nil
 }
 
-type lineClient struct{ lines }
-
-func (c *lineClient) Receive(frame []byte) (stream.Frame, error) {
-	id, word, _, err := split(frame)
-	switch word {
-	case "reply":
-		return stream.Frame{Kind: stream.Reply, ID: id}, err
-	case "part":
-		return stream.Frame{Kind: stream.Part, ID: id}, err
-	}
-	return stream.Frame{}, err
-}
-
-func (c *lineClient) RouteTooLong(head []byte) (uint32, bool) {
-	digits, _, _ := strings.Cut(string(head), " ")
-	n, err := strconv.ParseUint(digits, 10, 32)
-	return uint32(n), err == nil
-}
-
-func (c *lineClient) LastWords(_ []byte, _ error, dst []byte) []byte { return dst }
-
-func openLineClient(*stream.Conn) stream.Session { return new(lineClient) }
-
 // A lineCall sends text and keeps the reply.
 type lineCall struct {
+	word     string // "" is "call"
 	text     string
 	max      int
 	repeat   bool
@@ -90,7 +75,7 @@ type lineCall struct {
 
 func (c *lineCall) Append(dst []byte, id uint32) ([]byte, error) {
 	c.id = id
-	return fmt.Appendf(dst, "%d call %s\n", id, c.text), c.appended
+	return fmt.Appendf(dst, "%d %s %s\n", id, cmp.Or(c.word, "call"), c.text), c.appended
 }
 func (c *lineCall) AppendCancel(dst []byte, id uint32) []byte {
 	return fmt.Appendf(dst, "%d cancel -\n", id)
@@ -102,39 +87,36 @@ func (c *lineCall) Read(reply []byte) error {
 	return nil
 }
 
-// A lineServer answers each call with what handle returns.
+// A lineServer answers calls of the peer, at either end.
 type lineServer struct {
 	handle func(ctx context.Context, text string) (reply string)
 	told   func(text string)
+	flow   func(ctx context.Context, s *lineStream) (reply string)
 	pace   stream.Pace
 
 	mu   sync.Mutex
 	open []*lineSession
 }
 
+// A lineSession is one end of a connection. Without a server it takes no calls.
 type lineSession struct {
 	lines
 	srv  *lineServer
 	conn *stream.Conn
 
-	mu    sync.Mutex
-	calls map[uint32]context.CancelFunc
+	mu      sync.Mutex
+	calls   map[uint32]context.CancelFunc
+	streams map[uint32]*stream.Stream // that the peer has begun
 }
 
+func openLineClient(c *stream.Conn) stream.Session { return &lineSession{conn: c} }
+
 func (s *lineServer) session(c *stream.Conn) stream.Session {
-	ls := &lineSession{srv: s, conn: c, calls: map[uint32]context.CancelFunc{}}
+	ls := &lineSession{srv: s, conn: c, calls: map[uint32]context.CancelFunc{}, streams: map[uint32]*stream.Stream{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = append(s.open, ls)
 	return ls
-}
-
-type lineTask struct {
-	session *lineSession
-	ctx     context.Context // of the call that this is
-	id      uint32
-	text    string
-	tell    bool
 }
 
 func (s *lineSession) Receive(frame []byte) (stream.Frame, error) {
@@ -142,61 +124,176 @@ func (s *lineSession) Receive(frame []byte) (stream.Frame, error) {
 	if err != nil {
 		return stream.Frame{}, err
 	}
+	switch word {
+	case "reply":
+		return stream.Frame{Kind: stream.Reply, ID: id}, nil
+	case "part":
+		return stream.Frame{Kind: stream.Part, ID: id}, nil
+	case "item", "credit":
+		if flow := s.conn.StreamOf(id); flow != nil {
+			deliver(flow, word, text, frame)
+		}
+		return stream.Frame{}, nil
+	}
+	if s.srv == nil {
+		return stream.Frame{}, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch word {
+	case "call", "open", "tell":
+		return stream.Frame{Kind: stream.Request, Task: s.task(id, word, text)}, nil
 	case "cancel":
 		if cancel := s.calls[id]; cancel != nil {
 			cancel()
 		}
-		return stream.Frame{}, nil
-	case "tell":
-		return stream.Frame{Kind: stream.Request, Task: &lineTask{session: s, ctx: s.conn.Context(), text: text, tell: true}}, nil
-	case "reply":
-		return stream.Frame{Kind: stream.Reply, ID: id}, nil
+	default:
+		if flow := s.streams[id]; flow != nil {
+			deliver(flow, word, text, frame)
+		}
 	}
-	ctx, cancel := context.WithCancel(s.conn.Context())
-	s.calls[id] = cancel
-	return stream.Frame{Kind: stream.Request, Task: &lineTask{session: s, ctx: ctx, id: id, text: text}}, nil
+	return stream.Frame{}, nil
 }
 
-func (s *lineSession) RouteTooLong([]byte) (uint32, bool) { return 0, false }
+func deliver(flow *stream.Stream, word, text string, frame []byte) {
+	switch word {
+	case "item", "msg":
+		flow.Deliver(frame, len(text))
+	case "credit", "grant":
+		n, _ := strconv.Atoi(text)
+		flow.Grant(n)
+	case "end":
+		flow.CloseReceive()
+	}
+}
+
+// RouteTooLong tells replies from the peer's own calls by their second word.
+func (s *lineSession) RouteTooLong(head []byte) (uint32, bool) {
+	f := strings.SplitN(string(head), " ", 3)
+	n, err := strconv.ParseUint(f[0], 10, 32)
+	return uint32(n), err == nil && len(f) == 3 && (f[1] == "reply" || f[1] == "part")
+}
 
 func (s *lineSession) LastWords(_ []byte, err error, dst []byte) []byte {
 	return fmt.Appendf(dst, "0 bye %v\n", err)
 }
 
-func (t *lineTask) end() {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	if cancel := t.session.calls[t.id]; cancel != nil {
-		cancel()
-	}
-	delete(t.session.calls, t.id)
+type lineTask struct {
+	session *lineSession
+	ctx     context.Context // of the call that this is
+	id      uint32
+	word    string
+	text    string
+	flow    *lineStream
 }
 
-func (t *lineTask) Pace() *stream.Pace { return &t.session.srv.pace }
+type connKey struct{}
+
+// connOf is the connection that a call came on.
+func connOf(ctx context.Context) *stream.Conn { return ctx.Value(connKey{}).(*stream.Conn) }
+
+// task makes one. s.mu is held.
+func (s *lineSession) task(id uint32, word, text string) *lineTask {
+	ctx := context.WithValue(s.conn.Context(), connKey{}, s.conn)
+	t := &lineTask{session: s, id: id, word: word, text: text, ctx: ctx}
+	if word == "tell" {
+		return t
+	}
+	t.ctx, s.calls[id] = context.WithCancel(ctx)
+	if word == "open" {
+		flow := s.conn.NewStream(func(dst []byte, n int) []byte { return fmt.Appendf(dst, "%d credit %d\n", id, n) })
+		s.streams[id] = flow
+		t.flow = &lineStream{flow, id, "item"}
+	}
+	return t
+}
+
+func (t *lineTask) end() {
+	if t.flow != nil {
+		t.flow.Close()
+	}
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if cancel := t.session.calls[t.id]; cancel != nil && t.word != "tell" {
+		cancel()
+		delete(t.session.calls, t.id)
+		delete(t.session.streams, t.id)
+	}
+}
+
+func (t *lineTask) Pace() *stream.Pace {
+	if t.word == "open" {
+		return nil
+	}
+	return &t.session.srv.pace
+}
 
 func (t *lineTask) Run(dst []byte) []byte {
 	defer t.end()
-	if t.tell {
+	var reply string
+	switch t.word {
+	case "tell":
 		t.session.srv.told(t.text)
 		return dst
+	case "open":
+		reply = t.session.srv.flow(t.ctx, t.flow)
+	default:
+		reply = t.session.srv.handle(t.ctx, t.text)
 	}
-	reply := t.session.srv.handle(t.ctx, t.text)
 	if t.ctx.Err() != nil {
 		return dst
 	}
 	return fmt.Appendf(dst, "%d reply %s\n", t.id, reply)
 }
 
-func (t *lineTask) Refuse(_ error, dst []byte) []byte {
+func (t *lineTask) Refuse(_ error, dst []byte) []byte { return t.answer(dst, "refused") }
+
+func (t *lineTask) Abort(dst []byte) []byte { return t.answer(dst, "aborted") }
+
+func (t *lineTask) answer(dst []byte, text string) []byte {
 	t.end()
-	return fmt.Appendf(dst, "%d reply refused\n", t.id)
+	if t.word == "tell" {
+		return dst
+	}
+	return fmt.Appendf(dst, "%d reply %s\n", t.id, text)
 }
 
-func (t *lineTask) Abort(dst []byte) []byte {
-	return fmt.Appendf(dst, "%d reply aborted\n", t.id)
+// A lineStream sends and receives lines.
+type lineStream struct {
+	*stream.Stream
+	id   uint32
+	word string // of the lines that this end sends
+}
+
+// openLine begins a stream. The call has the reply after Reply.
+func openLine(ctx context.Context, c *stream.Client) (*lineStream, *lineCall, error) {
+	call := &lineCall{word: "open"}
+	grant := func(dst []byte, id uint32, n int) []byte { return fmt.Appendf(dst, "%d grant %d\n", id, n) }
+	s, _, err := c.OpenStream(ctx, call, grant, func(error) {})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &lineStream{s, s.ID(), "msg"}, call, nil
+}
+
+func (s *lineStream) send(ctx context.Context, text string) error {
+	return s.Send(ctx, func(dst []byte) ([]byte, int, error) {
+		return fmt.Appendf(dst, "%d %s %s\n", s.id, s.word, text), len(text), nil
+	})
+}
+
+func (s *lineStream) recv(ctx context.Context) (string, error) {
+	frame, err := s.Recv(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, _, text, err := split(frame)
+	return text, err
+}
+
+// closeSend says that this end, which began the stream, sends no more.
+func (s *lineStream) closeSend(ctx context.Context) error {
+	return s.Send(ctx, func(dst []byte) ([]byte, int, error) { return fmt.Appendf(dst, "%d end -\n", s.id), 0, nil })
 }
 
 func echo(_ context.Context, text string) string { return text }
