@@ -11,6 +11,26 @@ import (
 	"github.com/everywire/everywire/service/arith"
 )
 
+func TestMsgpack5Client(t *testing.T) {
+	wholeAndCut(t, func(t *testing.T, via func(string) string) {
+		s := newService()
+		port := portOf(t, via(s.serve(t, "msgpackrpc+tcp://127.0.0.1:0")))
+		detail := `[{"type":"google.protobuf.Value","value":"GgdiZWNhdXNl"}]`
+		check(t, runNode(t, "msgpack5-client.js", map[string]any{"port": port}), map[string]string{
+			"sum": `[1,1,null,{"sum":41}]`, "lowestID": `[1,0,null,{"sum":0}]`, "highestID": `[1,4294967295,null,{"sum":0}]`,
+			"widths": "[" + strings.Repeat("true,", 18) + "true]", "text": `true`, "bytes": `true`, "document": `true`, "large": `true`,
+			"created": `[1,22,null,{}]`, "inFlight": `100`,
+			"failed":  `[{"code":5,"message":"no such thing: ü","details":` + detail + `},null]`,
+			"unknown": `12`, "wrongParams": `3`,
+			"mapped": `{"jsonrpc":"2.0","result":41,"id":"id"}`, "mappedNamed": `{"sum":3}`, "mappedText": `true`,
+			"mappedFailed": `{"code":-32005,"message":"no such thing: ü","data":{"details":` + detail + `}}`, "mappedUnknown": `-32601`,
+			"together": `[[1,1001,null,{"sum":0}],{"jsonrpc":"2.0","result":0,"id":"1002"}]`,
+			"cut":      `[1,1003,null,{"sum":1099511627777}]`,
+		})
+		s.wantNotes(t, "an array", "a map")
+	})
+}
+
 // TestMsgpack5Server: errors have no form in the specification, so each of those that
 // are seen is tried.
 func TestMsgpack5Server(t *testing.T) {

@@ -20,6 +20,9 @@ func TestPlayground(t *testing.T) {
 		{"json", "jsonrpc+tcp://127.0.0.1:0", map[string]string{
 			"unknown": `{"jsonrpc":"2.0","error":{"code":-32601,"message":"unknown method \"nope\""},"id":5}`, "wrongParams": `-32602`,
 		}},
+		{"msgpack", "msgpackrpc+tcp://127.0.0.1:0", map[string]string{
+			"unknown": `{"jsonrpc":"2.0","error":{"code":-32601,"message":"unknown method \"nope\""},"id":5}`, "wrongParams": `-32602`,
+		}},
 		// The path is the method's name; a server of ours has one path.
 		{"http", "jsonrpc+http://127.0.0.1:0/sum", map[string]string{"unknown": `{"status":404}`, "wrongParams": `-32602`}},
 	} {

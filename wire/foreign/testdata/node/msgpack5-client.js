@@ -3,10 +3,12 @@
 // msgpack5, on one connection.
 
 const net = require('net')
+const { isDeepStrictEqual } = require('util')
 const msgpack = require('msgpack5')()
 const { run, once } = require('./lib')
 const { text } = require('./checks')
 
+const base64 = (detail) => { detail.value = detail.value.toString('base64') }
 const nap = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
 run(async ({ port }) => {
@@ -46,9 +48,9 @@ run(async ({ port }) => {
   const retrieved = (await array('io.grpc.KeyValueService/Retrieve', [{ key: bytes }]))[3].value
   results.bytes = Buffer.isBuffer(retrieved) && bytes.equals(retrieved)
   const doc = { list: [1, -1.5, true, null, [], {}], '': text, bytes, nested: { list: [{ x: 1 }] } }
-  results.document = encode((await array('echo.Echo/Echo', [doc]))[3]).equals(encode(doc))
+  results.document = isDeepStrictEqual((await array('echo.Echo/Echo', [doc]))[3], doc)
   results.failed = (await array('peer.Peer/Fail', [{ code: 5, message: 'no such thing: ü' }])).slice(2)
-  results.failed[0].details.forEach((d) => { d.value = d.value.toString('base64') })
+  results.failed[0].details.forEach(base64)
   results.unknown = (await array('nope', []))[2].code
   results.wrongParams = (await array('arith.Arith/Sum', [{ numbers: 'x' }]))[2].code
   const large = 'é'.repeat(512 * 1024)
@@ -62,6 +64,7 @@ run(async ({ port }) => {
   results.mappedNamed = (await map('arith.Arith/Sum', { numbers: [1, 2] })).result
   results.mappedText = (await map('same', [text])).result === text
   results.mappedFailed = (await map('fail', [5, 'no such thing: ü'])).error
+  results.mappedFailed.data.details.forEach(base64)
   results.mappedUnknown = (await map('nope', [])).error.code
 
   send([2, 'peer.Peer/Note', [{ text: 'an array' }]])
