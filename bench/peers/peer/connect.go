@@ -12,7 +12,8 @@ import (
 
 // connectGo speaks the Connect protocol over cleartext HTTP/2, which lets
 // callers share a connection. Handler and client are made with the functions
-// that its generated code calls.
+// that its generated code calls. Replies are not compressed, which they would
+// be by default: no other peer does that.
 var connectGo = Peer{
 	Name: "connect", Kind: Framework, Form: "protobuf, Connect on HTTP/2", Module: "connectrpc.com/connect", Shared: true,
 	Serve: func(lis net.Listener) error {
@@ -20,13 +21,13 @@ var connectGo = Peer{
 		mux.Handle(echopb.Peer_Echo_FullMethodName, connect.NewUnaryHandler(echopb.Peer_Echo_FullMethodName,
 			func(_ context.Context, req *connect.Request[echopb.Message]) (*connect.Response[echopb.Message], error) {
 				return connect.NewResponse(req.Msg), nil
-			}, connect.WithReadMaxBytes(MaxMessage)))
+			}, connect.WithReadMaxBytes(MaxMessage), connect.WithCompression("gzip", nil, nil)))
 		return serveHTTP(lis, mux, true)
 	},
 	Dial: func(_ context.Context, addr string) (Conn, error) {
 		transport := newTransport(true)
 		client := connect.NewClient[echopb.Message, echopb.Message](&http.Client{Transport: transport},
-			"http://"+addr+echopb.Peer_Echo_FullMethodName, connect.WithReadMaxBytes(MaxMessage))
+			"http://"+addr+echopb.Peer_Echo_FullMethodName, connect.WithReadMaxBytes(MaxMessage), connect.WithAcceptCompression("gzip", nil, nil))
 		return connectConn{transport, client}, nil
 	},
 }

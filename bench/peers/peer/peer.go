@@ -60,8 +60,8 @@ type Conn interface {
 // A Pipeliner is a connection that has no calls of its own when callers share
 // it, and instead keeps so many messages on their way.
 type Pipeliner interface {
-	// Pipeline exchanges checked messages, depth at a time, until stop is closed
-	// and the last is back. It returns how many came back.
+	// Pipeline exchanges checked messages, depth at a time and at least once,
+	// until stop is closed and the last is back. It returns how many came back.
 	Pipeline(stop <-chan struct{}, depth int, text string) (int64, error)
 }
 

@@ -111,7 +111,7 @@ func (c *rawConn) Call(_ context.Context, seq int64, text string) (int64, string
 // buffers hold for certain. With more, both ends could wait in a write.
 const directBytes = 48 << 10
 
-// Pipeline keeps depth frames on their way.
+// Pipeline keeps depth frames on their way. All of them are sent at least once.
 func (c *rawConn) Pipeline(stop <-chan struct{}, depth int, text string) (back int64, err error) {
 	frame := rawHead + len(text)
 	write := func(frames []byte) error {
@@ -119,51 +119,39 @@ func (c *rawConn) Pipeline(stop <-chan struct{}, depth int, text string) (back i
 		return err
 	}
 	if depth*frame > directBytes {
-		// Large frames go out on a goroutine of their own.
-		queue := make(chan []byte, depth) // there are never more than depth frames
-		failed := make(chan error, 1)
-		defer func() {
-			close(queue)
-			if writeErr := <-failed; writeErr != nil {
-				err = writeErr // why the reader's connection was closed
-			}
-		}()
-		go func() {
-			var err error
-			for frames := range queue {
-				if err == nil {
-					if _, err = c.Write(frames); err != nil {
-						_ = c.Close() // wakes the reader
-					}
-				}
-			}
-			failed <- err
-		}()
+		queue, finish := c.writer(depth)
 		write = func(frames []byte) error {
 			queue <- slices.Clone(frames)
 			return nil
 		}
+		defer func() {
+			if writeErr := finish(); writeErr != nil {
+				err = writeErr // why the connection was closed for the reader
+			}
+		}()
 	}
-
-	var seq int64
+	var sent int64
 	next := make([]byte, 0, depth*frame)
 	got := make([]byte, 0, max(depth*frame, 64<<10))
 	for fresh := depth; ; {
-		next = next[:0]
 		select {
 		case <-stop:
-		default:
-			for range fresh {
-				seq++
-				next = appendFrame(next, seq, text)
+			if sent > 0 {
+				fresh = 0
 			}
+		default:
 		}
-		if len(next) > 0 {
+		if fresh > 0 {
+			next = next[:0]
+			for range fresh {
+				sent++
+				next = appendFrame(next, sent, text)
+			}
 			if err := write(next); err != nil {
 				return back, err
 			}
 		}
-		if back == seq {
+		if back == sent {
 			return back, nil
 		}
 		n, err := c.Read(got[len(got):cap(got)])
@@ -171,13 +159,38 @@ func (c *rawConn) Pipeline(stop <-chan struct{}, depth int, text string) (back i
 			return back, err
 		}
 		got = got[:len(got)+n]
-		fresh = 0
-		for ; len(got) >= (fresh+1)*frame; fresh++ {
+		for fresh = 0; len(got) >= (fresh+1)*frame; fresh++ {
 			f := got[fresh*frame:][:frame]
-			if back++; int64(binary.BigEndian.Uint64(f[rawLength:])) != back || string(f[rawHead:]) != text {
+			if int64(binary.BigEndian.Uint64(f[rawLength:])) != back+1 || string(f[rawHead:]) != text {
 				return back, errors.New("the echo is not what was sent")
 			}
+			back++
 		}
 		got = got[:copy(got, got[fresh*frame:])]
+	}
+}
+
+// writer writes what is queued on a goroutine of its own. There is room for
+// most elements: each holds at least one of the frames on their way. A write
+// that fails closes the connection, which wakes its reader. finish ends the
+// goroutine and returns its error.
+func (c *rawConn) writer(most int) (queue chan<- []byte, finish func() error) {
+	q := make(chan []byte, most)
+	failed := make(chan error, 1)
+	go func() {
+		var err error
+		for frames := range q {
+			if err != nil {
+				continue // the reader has not seen it yet
+			}
+			if _, err = c.Write(frames); err != nil {
+				_ = c.Close() // err is what there is to tell
+			}
+		}
+		failed <- err
+	}()
+	return q, func() error {
+		close(q)
+		return <-failed
 	}
 }
