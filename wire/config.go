@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // config is what options set; each end reads what concerns it.
@@ -22,6 +23,7 @@ type config struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	listen  func(ctx context.Context, network, addr string) (net.Listener, error)
 	methods *everywire.Registry
+	offers  *everywire.Registry
 	unary   []grpc.UnaryClientInterceptor
 	stream  []grpc.StreamClientInterceptor
 	drain   time.Duration
@@ -69,10 +71,10 @@ func WithTLSConfig(cfg *tls.Config) Option {
 	return both(func(c *config) { c.tls = cfg })
 }
 
-// WithLogger sets where a server logs why it closed a connection. The default
-// is slog.Default().
-func WithLogger(l *slog.Logger) ServeOption {
-	return serveOnly(func(c *config) { c.logger = l })
+// WithLogger sets where a server logs why it closed a connection, and a client
+// what goes wrong in the methods that it offers. The default is slog.Default().
+func WithLogger(l *slog.Logger) Option {
+	return both(func(c *config) { c.logger = l })
 }
 
 // WithListener sets how a server listens, in place of net.ListenConfig.Listen.
@@ -97,6 +99,22 @@ func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 // route and the full name, which every server of this module understands.
 func WithMethods(reg *everywire.Registry) DialOption {
 	return dialOnly(func(c *config) { c.methods = reg })
+}
+
+// WithOffers lets the server call the methods of reg over this connection, from
+// the handlers of calls that came by it: see [Caller]. Only the wires on streams
+// (jsonrpc+tcp, jsonrpc+unix, msgpackrpc) go both ways; others refuse the
+// option.
+func WithOffers(reg *everywire.Registry) DialOption {
+	return dialOnly(func(c *config) { c.offers = reg })
+}
+
+// Caller returns, in a handler, a connection to the client that called: its
+// methods are those that the client gave to [WithOffers], or what another
+// program's client answers to. It lives as long as the client's connection, and
+// carries unary and one-way calls. ok is false on wires that go one way only.
+func Caller(ctx context.Context) (conn grpc.ClientConnInterface, ok bool) {
+	return rpc.Caller(ctx)
 }
 
 // WithUnaryInterceptor adds client interceptors; the first is outermost. They

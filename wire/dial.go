@@ -55,6 +55,8 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 		Limits:    cfg.limits.WithDefaults(),
 		Stats:     cfg.stats,
 		Methods:   cfg.methods,
+		Offers:    cfg.offers,
+		Logger:    cfg.logger,
 		DialAddr:  dialer(cfg.dial, t.network()),
 		Addrs:     t.Addrs,
 		TLS:       tlsConfig,
@@ -62,7 +64,11 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 		Options:   t.Options,
 		UserAgent: userAgent,
 	}
-	conn, err := makers[t.shape()].conn(rc)
+	maker := makers[t.shape()]
+	if cfg.offers != nil && !maker.bothWays {
+		return nil, targetError(target, "%s goes one way only: its server cannot call what WithOffers has", shapeName(&t))
+	}
+	conn, err := maker.conn(rc)
 	if err != nil {
 		return nil, targetError(target, "%v", err)
 	}

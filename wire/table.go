@@ -12,17 +12,19 @@ import (
 type maker struct {
 	server func(*rpc.ServerConfig) (rpc.Server, error)
 	conn   func(*rpc.ClientConfig) (rpc.Conn, error)
+	// bothWays is set if a server can call its client.
+	bothWays bool
 }
 
 // makers is the only place that knows every wire.
 var makers = map[shape]maker{
-	{"rest", "http"}:       {rest.NewServer, rest.NewConn},
-	{"rest", "unix"}:       {rest.NewServer, rest.NewConn},
-	{"jsonrpc", "http"}:    {jsonrpc.NewHTTPServer, jsonrpc.NewHTTPConn},
-	{"jsonrpc", "tcp"}:     {jsonrpc.NewServer, jsonrpc.NewConn},
-	{"jsonrpc", "unix"}:    {jsonrpc.NewServer, jsonrpc.NewConn},
-	{"msgpackrpc", "tcp"}:  {msgpackrpc.NewServer, msgpackrpc.NewConn},
-	{"msgpackrpc", "unix"}: {msgpackrpc.NewServer, msgpackrpc.NewConn},
-	{"grpc", "tcp"}:        {grpcwire.NewServer, grpcwire.NewConn},
-	{"grpc", "unix"}:       {grpcwire.NewServer, grpcwire.NewConn},
+	{"rest", "http"}:       {rest.NewServer, rest.NewConn, false},
+	{"rest", "unix"}:       {rest.NewServer, rest.NewConn, false},
+	{"jsonrpc", "http"}:    {jsonrpc.NewHTTPServer, jsonrpc.NewHTTPConn, false},
+	{"jsonrpc", "tcp"}:     {jsonrpc.NewServer, jsonrpc.NewConn, true},
+	{"jsonrpc", "unix"}:    {jsonrpc.NewServer, jsonrpc.NewConn, true},
+	{"msgpackrpc", "tcp"}:  {msgpackrpc.NewServer, msgpackrpc.NewConn, true},
+	{"msgpackrpc", "unix"}: {msgpackrpc.NewServer, msgpackrpc.NewConn, true},
+	{"grpc", "tcp"}:        {grpcwire.NewServer, grpcwire.NewConn, false},
+	{"grpc", "unix"}:       {grpcwire.NewServer, grpcwire.NewConn, false},
 }

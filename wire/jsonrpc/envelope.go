@@ -25,6 +25,8 @@ type request struct {
 	unknown error
 	// v1 is set for a request of JSON-RPC 1.0, which gets its reply in that form.
 	v1 bool
+	// response is set for what looks like a response.
+	response bool
 }
 
 // notification reports whether nobody waits for a reply. A text that is no
@@ -151,6 +153,7 @@ func (r *request) parse(s *scanner, v1 bool) error {
 		case "stream":
 			seen, r.stream = r.stream != nil, v
 		case "result", "error":
+			r.response = true
 			r.rejectResponse(name)
 		}
 		if seen {
@@ -177,6 +180,7 @@ func (r *request) check(version []byte, hasMethod bool) {
 	if !hasMethod {
 		r.reject(`member "method" is missing`)
 	}
+	r.response = r.response && !hasMethod
 	if v := string(r.stream); r.stream != nil && v != "true" && v != "false" {
 		r.reject(`member "stream" must be true or false, not ` + excerpt(r.stream))
 	}

@@ -351,7 +351,7 @@ func (h *handler) single(w http.ResponseWriter, r *http.Request, who *caller, re
 const emptyBatch = "the batch is empty"
 
 func (h *handler) batch(ctx context.Context, who *caller, requests []request, dst []byte) []byte {
-	ids := rpc.NewFlights(ctx)
+	ids := rpc.NewFlights(ctx, nil)
 	ctxs := make([]*rpc.CallContext, len(requests))
 	for i := range requests {
 		ctxs[i] = start(ids, &requests[i])

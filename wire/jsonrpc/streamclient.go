@@ -18,9 +18,10 @@ import (
 type streamConn struct {
 	*encoder
 	framing framing
-	engine  *stream.Client
-	cancel  bool // tell the server about calls that nobody waits for
-	meta    bool // send metadata and deadlines
+	engine  stream.Caller
+	client  *stream.Client // nil for calls of a server to its client
+	cancel  bool           // tell the other end about calls that nobody waits for
+	meta    bool           // send metadata and deadlines
 }
 
 // NewConn makes a client of JSON-RPC over byte streams.
@@ -45,11 +46,26 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine.Open = func(c *stream.Conn) stream.Session { return newClientSession(c, framing, e.v1) }
-	return &streamConn{encoder: e, framing: framing, cancel: cancel, meta: meta, engine: stream.NewClient(engine)}, nil
+	var offers *service
+	if cfg.Offers != nil {
+		offers, err = newService(&rpc.ServerConfig{
+			Registry: cfg.Offers, Limits: cfg.Limits, Stats: cfg.Stats, Logger: cfg.Logger, Options: cfg.Options,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	engine.Open = func(c *stream.Conn) stream.Session { return newClientSession(c, framing, e, offers) }
+	client := stream.NewClient(engine)
+	return &streamConn{encoder: e, framing: framing, cancel: cancel, meta: meta, engine: client, client: client}, nil
 }
 
-func (c *streamConn) Close() error { return c.engine.Close() }
+func (c *streamConn) Close() error {
+	if c.client == nil {
+		return nil // the connection is the other end's to close
+	}
+	return c.client.Close()
+}
 
 var errMetaOff = status.Error(codes.Unimplemented, "the target's option meta=off: headers and trailers are not sent")
 
@@ -155,16 +171,20 @@ func (x *clientCall) MaxFrame() int { return x.conn.maxReply(x.call) }
 
 func (x *clientCall) MayRepeat() bool { return x.call.MayRepeat() }
 
-// A clientSession is one connection. It has no state but the framer's.
+// A clientSession is one connection.
 type clientSession struct {
 	deframer
-	conn *stream.Conn
-	v1   bool
+	conn   *stream.Conn
+	v1     bool
+	offers *serverSession // for what the server calls; nil if nothing is offered
 }
 
-func newClientSession(c *stream.Conn, f framing, v1 bool) *clientSession {
-	s := &clientSession{deframer: newDeframer(f, 0), conn: c, v1: v1}
+func newClientSession(c *stream.Conn, f framing, e *encoder, offers *service) *clientSession {
+	s := &clientSession{deframer: newDeframer(f, 0), conn: c, v1: e.v1}
 	s.line.quick = validObject
+	if offers != nil {
+		s.offers = offers.newSession(c, f, e)
+	}
 	return s
 }
 
@@ -177,8 +197,8 @@ func validObject(buf []byte) int {
 	return s.pos
 }
 
-// Receive finds the id of a reply. Requests and notifications of the server,
-// and replies to nobody, are ignored. An error with a null id says that the
+// Receive finds the id of a reply. Requests and notifications of the server are
+// ignored if this end offers no methods, and so are replies to nobody. An error with a null id says that the
 // server could not tell which request it is about; as no call can be left
 // waiting for a reply that never comes, it ends the connection and all that is
 // pending. Servers of version 1.0, such as Go's net/rpc/jsonrpc, answer
@@ -188,15 +208,15 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 		return stream.Frame{Kind: stream.Reply, ID: id}, nil
 	}
 	if id, message, ok := quickMessage(frame); ok {
-		s.deliver([]byte(messageMethod), &streamParams{id: id, message: message})
+		s.deliver(messageMethod, &streamParams{id: id, message: message})
 		return stream.Frame{}, nil
 	}
 	if frame[0] == '[' {
-		return stream.Frame{}, nil
+		return s.offered(frame)
 	}
 	var r response
 	if err := r.parse(frame); err != nil {
-		return stream.Frame{}, s.judge(frame, err)
+		return s.judge(frame, err)
 	}
 	if id, ok := parseID(r.id); ok {
 		return stream.Frame{Kind: stream.Reply, ID: id}, nil
@@ -211,20 +231,35 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 func (s *clientSession) LastWords(_ []byte, _ error, dst []byte) []byte { return dst }
 
 // judge says what to do about a frame that is no response: a notification may
-// be for a stream, other requests are ignored, other things end the connection.
-func (s *clientSession) judge(frame []byte, err error) error {
+// be for a stream, other requests are for the methods that this end offers, and
+// other things end the connection.
+func (s *clientSession) judge(frame []byte, err error) (stream.Frame, error) {
 	var t text
 	if t.parse(frame, grammar{maxBatch: 1, v1: s.v1}) != nil || t.requests[0].invalid != "" {
-		return err
+		return stream.Frame{}, err
 	}
-	if r := &t.requests[0]; r.notification() && isStreamMethod(r.method) {
-		s.notified(r)
+	r := &t.requests[0]
+	if m := streamMethod(r.method); m != "" && r.notification() {
+		s.notified(m, r)
+		return stream.Frame{}, nil
 	}
-	return nil
+	return s.offered(frame)
 }
 
-// RouteTooLong finds the id if the server writes it before the result.
-func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) {
+// offered runs a request of the server.
+func (s *clientSession) offered(frame []byte) (stream.Frame, error) {
+	if s.offers == nil {
+		return stream.Frame{}, nil
+	}
+	return s.offers.Receive(frame)
+}
+
+// RouteTooLong is [stream.Session]'s.
+func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) { return replyTooLong(head) }
+
+// replyTooLong finds the id of a reply of which only the head is there, if the
+// other end writes it before the result.
+func replyTooLong(head []byte) (id uint32, ok bool) {
 	start := bytes.IndexByte(head, '{') // behind a header, if there is one
 	if start < 0 {
 		return 0, false

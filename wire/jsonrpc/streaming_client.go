@@ -24,6 +24,8 @@ func (c *streamConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, path 
 		switch {
 		case c.v1:
 			return nil, status.Error(codes.Unimplemented, "JSON-RPC 1.0 has no streams")
+		case c.client == nil:
+			return nil, status.Error(codes.Unimplemented, "a server opens no streams to its client")
 		case !c.meta && (len(call.Metadata) > 0 || call.WantMeta):
 			return nil, errMetaOff
 		}
@@ -68,7 +70,7 @@ func (f *clientFlow) open(ctx context.Context, encode func([]byte) ([]byte, erro
 	var s *stream.Stream
 	var p *peer.Peer
 	err := f.call.Reach(ctx, func() (err error) {
-		s, p, err = f.conn.engine.OpenStream(ctx, x, f.grant, f.broken)
+		s, p, err = f.conn.client.OpenStream(ctx, x, f.grant, f.broken)
 		return err
 	})
 	f.mu.Lock()
@@ -318,13 +320,13 @@ func (x *opening) MaxFrame() int { return x.flow.conn.maxReply(x.flow.call) }
 func (*opening) MayRepeat() bool { return false }
 
 // notified gives a notification of the server to the stream that it is for.
-func (s *clientSession) notified(r *request) {
+func (s *clientSession) notified(method string, r *request) {
 	if p, ok := readStreamParams(r.params); ok {
-		s.deliver(r.method, &p)
+		s.deliver(method, &p)
 	}
 }
 
-func (s *clientSession) deliver(method []byte, p *streamParams) {
+func (s *clientSession) deliver(method string, p *streamParams) {
 	if id, ok := parseID(p.id); ok {
 		if to := s.conn.StreamOf(id); to != nil {
 			p.deliver(method, to, true)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -35,15 +36,27 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine.Open = func(c *stream.Conn) stream.Session { return s.newSession(c, framing) }
+	back, err := newEncoder(&rpc.ClientConfig{
+		Target: "the client of " + wireName, Limits: cfg.Limits, TLS: cfg.TLS, Options: cfg.Options,
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine.Open = func(c *stream.Conn) stream.Session { return s.newSession(c, framing, back) }
 	return &streamServer{stream.NewServer(engine)}, nil
 }
 
-func (s *service) newSession(c *stream.Conn, f framing) *serverSession {
+// newSession is the end of a connection that offers the methods of s. Handlers
+// call the other end with what back encodes.
+func (s *service) newSession(c *stream.Conn, f framing, back *encoder) *serverSession {
 	session := &serverSession{
-		deframer: newDeframer(f, s.maxText()), service: s, conn: c, ids: rpc.NewFlights(c.Context()),
-		who: caller{peer: c.Peer()}, slots: make(chan struct{}, s.cfg.Limits.MaxInFlight),
+		deframer: newDeframer(f, s.maxText()), service: s, conn: c,
+		who: caller{peer: c.Peer()}, slots: make(chan struct{}, max(1, s.cfg.Limits.MaxInFlight)),
 	}
+	session.ids = rpc.NewFlights(c.Context(), func() grpc.ClientConnInterface {
+		// By now the framing is known, which the client chooses.
+		return &streamConn{encoder: back, framing: session.framing, engine: c, cancel: true, meta: true}
+	})
 	session.line.quick = session.readAhead
 	return session
 }
@@ -98,6 +111,10 @@ func (s *serverSession) parse(t *text, frame []byte) error {
 // Receive reads a frame here, before those behind it, so that a cancellation
 // finds the request that came before it.
 func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
+	if id, ok := idAtEnd(frame); ok {
+		s.ahead.frame = nil
+		return stream.Frame{Kind: stream.Reply, ID: id}, nil
+	}
 	t := tasks.Get().(*task)
 	t.session = s
 	t.err = s.parse(&t.text, frame)
@@ -105,6 +122,11 @@ func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 		return stream.Frame{Kind: stream.Request, Task: t}, nil //nolint:nilerr // the task answers it
 	}
 	requests := t.text.requests
+	if !t.text.batch && requests[0].response {
+		id, ok := parseID(requests[0].id)
+		t.free()
+		return replyTo(id, ok), nil
+	}
 	if !t.text.batch && requests[0].opensStream() {
 		opened := s.openStream(&requests[0])
 		t.free()
@@ -132,8 +154,17 @@ func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 	return stream.Frame{Kind: stream.Request, Task: t}, nil
 }
 
+// replyTo is the frame of a reply, if it has an id of ours. One that has not is
+// not answered: two ends that answer each other's mistakes never come to rest.
+func replyTo(id uint32, ok bool) stream.Frame {
+	if !ok {
+		return stream.Frame{}
+	}
+	return stream.Frame{Kind: stream.Reply, ID: id}
+}
+
 // RouteTooLong is [stream.Session]'s.
-func (s *serverSession) RouteTooLong([]byte) (uint32, bool) { return 0, false }
+func (s *serverSession) RouteTooLong(head []byte) (uint32, bool) { return replyTooLong(head) }
 
 // control does what the notifications of the protocol itself ask for, and
 // reports whether r was one. Those that it does not know are none of ours, and
@@ -142,10 +173,10 @@ func (s *serverSession) control(r *request) bool {
 	if r.invalid != "" || !r.notification() || !form.Reserved(r.method) {
 		return false
 	}
-	switch {
+	switch m := streamMethod(r.method); {
 	case r.params == nil || r.params[0] != '{':
-	case isStreamMethod(r.method):
-		s.streams.notified(r)
+	case m != "":
+		s.streams.notified(m, r)
 	case string(r.method) == cancelMethod:
 		if id, ok := memberOf(r.params, "id"); ok {
 			s.ids.Cancel(keyOf(id))

@@ -95,6 +95,11 @@ func (c *CallContext) Value(key any) any {
 		return c.peer
 	case keys.stream:
 		return grpc.ServerTransportStream(&c.stream)
+	case callerKey{}:
+		if c.flights.caller == nil {
+			return nil
+		}
+		return c.flights.caller()
 	}
 	return c.flights.conn.Value(key)
 }

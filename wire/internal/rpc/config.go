@@ -51,6 +51,11 @@ type ClientConfig struct {
 	// Methods describes methods that the client knows, for wires whose requests
 	// depend on it (REST routes, short JSON-RPC names). It may be nil.
 	Methods *everywire.Registry
+	// Offers has the methods that the server may call over the connection. It may
+	// be nil.
+	Offers *everywire.Registry
+	// Logger gets what goes wrong in them. Nil means slog.Default().
+	Logger *slog.Logger
 	// DialAddr opens a cleartext connection to one of Addrs.
 	DialAddr func(ctx context.Context, addr string) (net.Conn, error)
 	Addrs    []string

@@ -3,11 +3,24 @@ package rpc
 import (
 	"context"
 	"sync"
+
+	"google.golang.org/grpc"
 )
+
+type callerKey struct{}
+
+// Caller returns what calls the other end of the connection by which a call
+// came. ok is false if the wire goes one way only.
+func Caller(ctx context.Context) (conn grpc.ClientConnInterface, ok bool) {
+	conn, ok = ctx.Value(callerKey{}).(grpc.ClientConnInterface)
+	return conn, ok
+}
 
 // Flights are the calls in flight on one connection.
 type Flights struct {
 	conn context.Context //nolint:containedctx // of the connection, whose life this has
+	// caller makes what calls the other end, see [Caller]. It may be nil.
+	caller func() grpc.ClientConnInterface
 
 	mu       sync.Mutex
 	newest   *CallContext
@@ -24,9 +37,10 @@ type Key struct {
 }
 
 // NewFlights is for a connection whose context is conn. When it ends, so do
-// the contexts of all calls.
-func NewFlights(conn context.Context) *Flights {
-	f := &Flights{conn: conn, byNumber: map[uint64]*CallContext{}}
+// the contexts of all calls. caller may be nil; else its result is what [Caller]
+// returns in handlers.
+func NewFlights(conn context.Context, caller func() grpc.ClientConnInterface) *Flights {
+	f := &Flights{conn: conn, caller: caller, byNumber: map[uint64]*CallContext{}}
 	context.AfterFunc(conn, f.endAll)
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
 
@@ -40,9 +41,10 @@ func (c *Conn) free(p *call) {
 // counted up and wrap around. The error is that the connection is broken.
 func (c *Conn) register(s *Stream) (*call, error) {
 	c.mu.Lock()
-	if c.err == nil && c.lead == vacant && c.peeker.isClosed() {
+	if c.err == nil && c.lead == vacant && len(c.pending) == 0 && c.peeker.isClosed() {
 		// Nobody reads, so nobody has seen that the peer closed the connection.
-		// This call has not been sent, and can use another one.
+		// This call has not been sent, and can use another one. A call that is
+		// pending reads to the end: TLS may hold its reply.
 		c.setLead(over)
 		c.mu.Unlock()
 		c.owner.over(c, io.EOF, nil)
@@ -85,7 +87,11 @@ func (c *Conn) finish(p *call, err error) {
 // when the connection breaks: with a *[BrokenError], or a status that says why
 // this end closed it. The other errors are those of Append, Read and ctx, and
 // ResourceExhausted for a reply longer than the limit.
-func (c *Conn) Do(ctx context.Context, x Exchange) error {
+func (c *Conn) Do(ctx context.Context, x Exchange) (*peer.Peer, error) {
+	return c.peer, c.do(ctx, x)
+}
+
+func (c *Conn) do(ctx context.Context, x Exchange) error {
 	c.raiseLimit(x.MaxFrame())
 	p, err := c.register(nil)
 	if err != nil {
@@ -150,18 +156,24 @@ func (c *Conn) giveUp(x Exchange, id uint32) {
 }
 
 // deliver gives a frame to the call that it is for. Frames for calls that
-// nobody waits for any more are dropped.
-func (c *Conn) deliver(id uint32, kind Kind, frame []byte) error {
+// nobody waits for any more are dropped. copied is as in begin, and deliver's
+// from here on.
+func (c *Conn) deliver(id uint32, kind Kind, frame []byte, copied *buffer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, ok := c.pending[id]
 	if !ok {
+		copied.free()
 		return nil
 	}
 	if limit := c.maxFrame(); len(p.reply)+len(frame) > 2*limit {
+		copied.free()
 		return &TooLargeError{limit}
 	}
 	switch {
+	case p.buf == nil && copied != nil:
+		p.reply, p.buf = frame, copied
+		copied = nil
 	case p.buf == nil && kind == Reply && len(frame) >= detachAt:
 		p.reply, p.buf = frame, c.rd.detach(0)
 	case p.buf == nil:
@@ -171,6 +183,7 @@ func (c *Conn) deliver(id uint32, kind Kind, frame []byte) error {
 		p.buf.b = append(p.buf.b, frame...)
 		p.reply = p.buf.b
 	}
+	copied.free()
 	if kind == Reply {
 		c.remove(id)
 		c.finish(p, nil)

@@ -103,7 +103,7 @@ func (c *Client) Do(ctx context.Context, x Exchange) (*peer.Peer, error) {
 			}
 			return nil, err
 		}
-		err = conn.Do(ctx, x)
+		err = conn.do(ctx, x)
 		c.release(conn)
 		if err == nil {
 			return conn.peer, nil
@@ -140,9 +140,9 @@ func (c *Client) Send(ctx context.Context, add func(dst []byte) ([]byte, error))
 	if err != nil {
 		return nil, err
 	}
-	err = conn.Send(ctx, add)
+	p, err := conn.Send(ctx, add)
 	c.release(conn)
-	return conn.peer, err
+	return p, err
 }
 
 // release closes a connection that was made for one call.

@@ -121,21 +121,28 @@ func (c *Conn) Post(add func(dst []byte) []byte) {
 
 // Send sends what add appends as one unit, and returns when it is with the
 // socket. Nobody answers it.
-func (c *Conn) Send(ctx context.Context, add func(dst []byte) ([]byte, error)) (err error) {
+func (c *Conn) Send(ctx context.Context, add func(dst []byte) ([]byte, error)) (*peer.Peer, error) {
 	unit := newBuffer()
+	var err error
 	unit.b, err = add(unit.b)
 	if err != nil {
 		unit.free()
-		return err
+		return c.peer, err
 	}
 	end, err := c.w.write(ctx, unit)
 	if err == nil {
 		err = c.w.flushed(ctx, end)
 	}
 	if err != nil {
-		return c.broken(err, false)
+		return c.peer, c.broken(err, false)
 	}
-	return nil
+	return c.peer, nil
+}
+
+// A Caller makes calls: a [Client], which dials, or a [Conn].
+type Caller interface {
+	Do(ctx context.Context, x Exchange) (*peer.Peer, error)
+	Send(ctx context.Context, add func(dst []byte) ([]byte, error)) (*peer.Peer, error)
 }
 
 // A BrokenError is the end of a connection for one call.
@@ -180,7 +187,12 @@ func (c *Conn) broken(err error, written bool) error {
 	return &BrokenError{Written: written, Err: err}
 }
 
+// isBroken reports whether a call that begins now must fail. That a write has
+// failed is known before whoever reads has seen it.
 func (c *Conn) isBroken() bool {
+	if c.w.broken.Load() {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err != nil

@@ -48,7 +48,7 @@ func TestPanicInAppend(t *testing.T) {
 				t.Error("the panic did not reach the caller")
 			}
 		}()
-		_ = c.Do(t.Context(), bombExchange{})
+		_ = c.do(t.Context(), bombExchange{})
 	}()
 	if len(c.pending) != 0 || c.load.Load() != 0 {
 		t.Errorf("%d calls are pending, the load is %d", len(c.pending), c.load.Load())

@@ -137,7 +137,7 @@ func (c *Conn) checkLead() bool {
 		if c.seenTimes >= quiet {
 			c.ensureReader()
 		}
-		return true
+		return c.err == nil // else there is nothing to read any more
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -17,6 +18,7 @@ const flushAt = 32 << 10
 var (
 	errShuttingDown = status.Error(codes.Unavailable, "the server is shutting down")
 	errTooMany      = status.Error(codes.ResourceExhausted, "too many calls are running on this connection")
+	errDeaf         = errors.New("the peer sends requests and does not read the replies")
 	errGone         = status.Error(codes.Canceled, "the connection has ended")
 )
 
@@ -37,7 +39,7 @@ func (c *Conn) receive(frame []byte, me *waiter) (received, error) {
 	// stays. If the last one did, this one probably will: a copy of the frame is
 	// cheaper than to take the buffer away from all that is behind it.
 	var copied *buffer
-	if c.apart {
+	if c.apart && len(frame) < detachAt {
 		copied = newBuffer()
 		copied.b = append(copied.b, frame...)
 		frame = copied.b
@@ -48,12 +50,13 @@ func (c *Conn) receive(frame []byte, me *waiter) (received, error) {
 		return nothingSpecial, err
 	}
 	if f.Kind == Request {
-		return c.begin(f.Task, len(frame), copied, me), nil
+		return c.begin(f.Task, len(frame), copied, me)
 	}
 	if f.Kind == Reply || f.Kind == Part {
-		err = c.deliver(f.ID, f.Kind, frame)
+		err = c.deliver(f.ID, f.Kind, frame, copied)
+	} else {
+		copied.free()
 	}
-	copied.free()
 	if f.Kind == Reply {
 		return callDelivered, err
 	}
@@ -62,7 +65,7 @@ func (c *Conn) receive(frame []byte, me *waiter) (received, error) {
 
 // begin runs a task here or elsewhere. frame is the buffer that its frame has
 // been copied to, nil if it is in the reader's.
-func (c *Conn) begin(task Task, size int, frame *buffer, me *waiter) received {
+func (c *Conn) begin(task Task, size int, frame *buffer, me *waiter) (received, error) {
 	pace := task.Pace()
 	here := me == nil && pace != nil && pace.isFast() && c.owner.keepsReading()
 
@@ -92,6 +95,10 @@ func (c *Conn) begin(task Task, size int, frame *buffer, me *waiter) received {
 	if refuse == nil && c.draining {
 		refuse = errShuttingDown
 	}
+	if refuse != nil && me != nil {
+		c.mu.Unlock()
+		return nothingSpecial, c.refuseHere(task, refuse, frame)
+	}
 	c.active++
 	c.load.Add(1)
 	c.held += size
@@ -109,10 +116,10 @@ func (c *Conn) begin(task Task, size int, frame *buffer, me *waiter) received {
 		}
 		c.mu.Unlock()
 		c.runApart(task, pace, size, frame, refuse)
-		return leadLost
+		return leadLost, nil
 	case here && refuse == nil:
 		c.mu.Unlock()
-		return c.runHere(task, pace, size, frame)
+		return c.runHere(task, pace, size, frame), nil
 	}
 	c.apart = true
 	if frame == nil {
@@ -120,7 +127,24 @@ func (c *Conn) begin(task Task, size int, frame *buffer, me *waiter) received {
 	}
 	c.mu.Unlock()
 	go c.runApart(task, pace, size, frame, refuse)
-	return nothingSpecial
+	return nothingSpecial, nil
+}
+
+// refuseHere answers a request that a caller who leads has no room for. The
+// caller must not wait, so a peer that sends more and more of them and does not
+// read the answers loses the connection.
+func (c *Conn) refuseHere(task Task, why error, frame *buffer) error {
+	unit := newBuffer()
+	unit.b = task.Refuse(why, unit.b)
+	frame.free()
+	if len(unit.b) == 0 {
+		unit.free()
+		return nil
+	}
+	if c.w.post(unit) > 2*maxQueued {
+		return errDeaf
+	}
+	return nil
 }
 
 // hasRoom reports whether a task with a frame of size bytes may run. c.mu is
@@ -264,23 +288,29 @@ func (c *Conn) flush() bool {
 	}
 	unit := c.out
 	c.out = nil
-	if !c.w.isFull() {
-		c.write(unit)
+	if c.w.offer(unit) {
 		return true
 	}
+	// It counts as a task: a peer that sends and sends and does not read is not
+	// read from any more when maxInFlight such writes wait.
+	size := len(unit.b)
 	c.mu.Lock()
+	c.active++
+	c.load.Add(1)
+	c.held += size
 	c.setLead(running)
 	gen := c.gen
 	c.mu.Unlock()
 	c.beWatched()
 	c.write(unit)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gen != gen {
-		return false
+	lost := c.gen != gen
+	if !lost {
+		c.setLead(reading)
 	}
-	c.setLead(reading)
-	return true
+	c.mu.Unlock()
+	c.ended(size)
+	return !lost
 }
 
 // drain begins the end: new requests are refused, and reading stops when no

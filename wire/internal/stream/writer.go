@@ -46,6 +46,7 @@ type writer struct {
 	lent     bool  // the goroutine that flushes is a caller's or the reader's
 	shaken   bool  // a deadline in the past is set to get that goroutine back
 	err      error
+	broken   atomic.Bool // err is set
 	waiting  int
 	changed  chan struct{} // closed at each change that somebody waits for
 
@@ -98,27 +99,43 @@ func (w *writer) write(ctx context.Context, unit *buffer) (end int64, err error)
 	return end, nil
 }
 
-// isFull reports whether write would wait.
-func (w *writer) isFull() bool {
+// offer is write for a goroutine that must not wait for room: it reports false,
+// and unit is still the caller's, if there is none.
+func (w *writer) offer(unit *buffer) bool {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err == nil && w.queued > maxQueued
+	if w.err != nil || len(unit.b) == 0 {
+		w.mu.Unlock()
+		unit.free()
+		return true
+	}
+	if w.queued > maxQueued {
+		w.mu.Unlock()
+		return false
+	}
+	_, lead := w.push(unit)
+	w.mu.Unlock()
+	if lead {
+		w.lead()
+	}
+	return true
 }
 
 // post queues unit even if the queue is full, and does not wait for the socket.
-// It is for small frames: those that cancel a call or grant credit.
-func (w *writer) post(unit *buffer) {
+// It is for small frames: those that cancel a call or grant credit. It returns
+// the bytes that are in the queue.
+func (w *writer) post(unit *buffer) (queued int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
 		unit.free()
-		return
+		return 0
 	}
 	if _, lead := w.push(unit); lead {
 		w.lent = false
 		w.begins()
 		go w.flush(nil)
 	}
+	return w.queued
 }
 
 // push appends unit to the queue; the caller must flush if lead is true.
@@ -388,6 +405,7 @@ func (w *writer) fail(err error) {
 	first := w.err == nil
 	if first {
 		w.err = err
+		w.broken.Store(true)
 		w.queue = nil
 		w.notify()
 	}
