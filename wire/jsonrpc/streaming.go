@@ -68,8 +68,16 @@ func readStreamParams(params []byte) (p streamParams, ok bool) {
 	}
 }
 
-// isStreamMethod tells a notification that belongs to a stream.
-func isStreamMethod(method []byte) bool { return bytes.HasPrefix(method, []byte(streamPrefix)) }
+// streamMethod returns the name of a notification that belongs to a stream,
+// "" for any other.
+func streamMethod(name []byte) string {
+	for _, m := range [...]string{messageMethod, creditMethod, closeMethod, headerMethod} {
+		if string(name) == m {
+			return m
+		}
+	}
+	return ""
+}
 
 // quickMessage reads a message as this package writes it, in one pass. ok is
 // false for all other frames.
@@ -106,18 +114,18 @@ type deliverer interface {
 var _ deliverer = (*stream.Stream)(nil)
 
 // deliver does what a notification of a stream says. Those that are not for
-// this end, and names that this version does not know, are ignored.
-func (p *streamParams) deliver(method []byte, to deliverer, client bool) {
-	switch name := string(method); {
-	case p.invalid, name == messageMethod && p.message == nil, name == creditMethod && p.bytes == 0:
-		to.Fail(status.Newf(codes.Internal, "the peer sent %s with params that it does not have", name).Err())
-	case name == messageMethod:
+// this end are ignored.
+func (p *streamParams) deliver(method string, to deliverer, client bool) {
+	switch {
+	case p.invalid, method == messageMethod && p.message == nil, method == creditMethod && p.bytes == 0:
+		to.Fail(status.Errorf(codes.Internal, "the peer sent %s with params that it does not have", method))
+	case method == messageMethod:
 		to.Deliver(p.message, costOf(len(p.message)))
-	case name == creditMethod:
+	case method == creditMethod:
 		to.Grant(p.bytes)
-	case name == closeMethod && !client:
+	case method == closeMethod && !client:
 		to.CloseReceive()
-	case name == headerMethod && client:
+	case method == headerMethod && client:
 		to.Deliver(append([]byte{headerMark}, p.meta...), costOf(len(p.meta)))
 	}
 }

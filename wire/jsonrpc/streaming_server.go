@@ -52,13 +52,13 @@ func (o *openStreams) count() int {
 
 // notified gives a notification to the stream that it is for. One that is over
 // is not there any more: its peer learns that from the response.
-func (o *openStreams) notified(r *request) {
+func (o *openStreams) notified(method string, r *request) {
 	p, ok := readStreamParams(r.params)
 	if !ok {
 		return
 	}
 	if s := o.get(p.id); s != nil {
-		p.deliver(r.method, s, false)
+		p.deliver(method, s, false)
 	}
 }
 
