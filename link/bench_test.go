@@ -77,3 +77,23 @@ func BenchmarkEcho(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkBulk is how much the emulation itself can carry: a link without a
+// rate.
+func BenchmarkBulk(b *testing.B) {
+	for _, how := range []string{"process", "carrier"} {
+		b.Run(how, func(b *testing.B) {
+			x, y := ends(b, how, "rtt=1ms")
+			c, s := connect(b, x, y)
+			b.Cleanup(func() { c.Close(); s.Close() })
+			go func() { _, _ = io.Copy(io.Discard, s) }()
+			data := make([]byte, 1<<20)
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if _, err := c.Write(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

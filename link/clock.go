@@ -1,6 +1,7 @@
 package link
 
 import (
+	"runtime"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -16,11 +17,12 @@ type clock interface {
 	newSleeper() sleeper
 }
 
-// A sleeper is used by the goroutine that made it, from beginning to end.
+// A sleeper sleeps for one goroutine, and is stopped by any.
 type sleeper interface {
-	// until returns when the clock shows t or later, or soon after wake is
-	// received from; it says which.
-	until(t int64, wake <-chan struct{}) (woken bool)
+	// until returns when the clock shows t or later, or soon after stop.
+	until(t int64)
+	// stop is called once and ends the sleeper.
+	stop()
 }
 
 // realClock is the machine's. The stacks' timers (retransmission, 200 ms and
@@ -36,42 +38,54 @@ func newRealClock() *realClock { return &realClock{tcpip.NewStdClock(), time.Now
 func (c *realClock) now() int64 { return int64(time.Since(c.base)) }
 
 func (c *realClock) newSleeper() sleeper {
-	s := &preciseSleeper{clock: c, fine: newFineSleep()}
-	s.timer = time.NewTimer(time.Hour)
+	if s := newFineSleeper(c.now); s != nil {
+		return s
+	}
+	return newYieldingSleeper(c.now)
+}
+
+// A yieldingSleeper sleeps on a Go timer, which may be late by a millisecond
+// and a little (an idle Go program waits in epoll_wait, which counts in
+// milliseconds, or in what other systems have), and so for the last part only
+// yields. It is for systems that have nothing better.
+type yieldingSleeper struct {
+	now     func() int64
+	timer   *time.Timer
+	stopped chan struct{}
+}
+
+// yieldFor is the last part of a sleep.
+const yieldFor = 1500 * time.Microsecond
+
+func newYieldingSleeper(now func() int64) sleeper {
+	s := &yieldingSleeper{now: now, timer: time.NewTimer(time.Hour), stopped: make(chan struct{})}
 	s.timer.Stop()
 	return s
 }
 
-// coarse is how long before its end a sleep stops being a Go timer. A Go timer
-// may be late by a millisecond and a little: an idle Go program waits in
-// epoll_wait, which counts in milliseconds. The last part cannot be
-// interrupted, so it is short.
-const coarse = 3 * time.Millisecond
-
-// preciseSleeper sleeps in two parts: on a Go timer, which can be interrupted,
-// and then in the system's own sleep, which is good to some microseconds.
-type preciseSleeper struct {
-	clock *realClock
-	timer *time.Timer
-	fine  fineSleep
-}
-
-func (s *preciseSleeper) until(t int64, wake <-chan struct{}) bool {
+func (s *yieldingSleeper) until(t int64) {
 	for {
-		left := time.Duration(t - s.clock.now())
+		left := time.Duration(t - s.now())
 		if left <= 0 {
-			return false
+			return
 		}
-		if left <= coarse {
-			s.fine.sleep(left)
-			continue
+		if left > yieldFor {
+			s.timer.Reset(left - yieldFor)
+			select {
+			case <-s.timer.C:
+				continue
+			case <-s.stopped:
+				s.timer.Stop()
+				return
+			}
 		}
-		s.timer.Reset(left - coarse)
 		select {
-		case <-s.timer.C:
-		case <-wake:
-			s.timer.Stop()
-			return true
+		case <-s.stopped:
+			return
+		default:
+			runtime.Gosched()
 		}
 	}
 }
+
+func (s *yieldingSleeper) stop() { close(s.stopped) }

@@ -1,28 +1,58 @@
 package link
 
 import (
-	"time"
+	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// fineSleep sleeps in nanosleep(2), with a timer slack of 1 ns. The default
-// slack lets the kernel be 50 µs late, to wake several sleepers at once.
-type fineSleep struct{}
-
-func newFineSleep() fineSleep { return fineSleep{} }
-
-// sleep sleeps for d, or less if a signal comes: the caller looks at the clock.
-//
-// The slack is a thread's and the goroutine may be on another one each time, so
-// it is set each time. It is not set back: all that it does to whatever else
-// runs there is to make its sleeps more exact. To lock the goroutine to one
-// thread instead would be dearer: every packet would cost two switches between
-// threads, where now its receiver runs on the thread that slept.
-func (fineSleep) sleep(d time.Duration) {
-	// Where this is refused the sleep is up to 50 µs late, and the link measures
-	// and says so.
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	ts := unix.NsecToTimespec(int64(d))
-	_ = unix.Nanosleep(&ts, nil) // EINTR
+// A timerfdSleeper waits until a timerfd(2) becomes readable. The kernel's
+// timer behind it is exact to the nanosecond and has no slack, and Go's poller
+// waits for it as for a socket: the goroutine holds neither a thread nor a
+// processor meanwhile. That matters where a process has one processor, as the
+// ends of a trial do: in nanosleep(2) a goroutine keeps it until the runtime's
+// monitor takes it away, and whoever got ready meanwhile has to wait.
+type timerfdSleeper struct {
+	now  func() int64
+	file *os.File
+	raw  syscall.RawConn
 }
+
+// newFineSleeper returns nil if the system refuses a timer.
+func newFineSleeper(now func() int64) sleeper {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	file := os.NewFile(uintptr(fd), "timerfd")
+	raw, err := file.SyscallConn()
+	if err != nil {
+		_ = file.Close() // it was never used
+		return nil
+	}
+	return &timerfdSleeper{now: now, file: file, raw: raw}
+}
+
+func (s *timerfdSleeper) until(t int64) {
+	for {
+		left := t - s.now()
+		if left <= 0 {
+			return
+		}
+		once := unix.ItimerSpec{Value: unix.NsecToTimespec(left)}
+		var setErr error
+		// Control fails when the file is closed: stopped.
+		err := s.raw.Control(func(fd uintptr) { setErr = unix.TimerfdSettime(int(fd), 0, &once, nil) })
+		if err != nil || setErr != nil {
+			return
+		}
+		var expirations [8]byte
+		if _, err := s.file.Read(expirations[:]); err != nil {
+			return // stopped
+		}
+	}
+}
+
+// stop ends a Read that waits.
+func (s *timerfdSleeper) stop() { _ = s.file.Close() }

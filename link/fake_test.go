@@ -15,15 +15,20 @@ func newFakeClock() fakeClock { return fakeClock{faketime.NewManualClock()} }
 
 func (c fakeClock) now() int64 { return c.Now().UnixNano() }
 
-func (c fakeClock) newSleeper() sleeper { return fakeSleeper{c} }
+func (c fakeClock) newSleeper() sleeper { return &fakeSleeper{c, make(chan struct{})} }
 
-type fakeSleeper struct{ clock fakeClock }
+type fakeSleeper struct {
+	clock   fakeClock
+	stopped chan struct{}
+}
 
-func (s fakeSleeper) until(t int64, wake <-chan struct{}) bool {
+func (s *fakeSleeper) stop() { close(s.stopped) }
+
+func (s *fakeSleeper) until(t int64) {
 	for {
 		now := s.clock.now()
 		if now >= t {
-			return false
+			return
 		}
 		done := make(chan struct{})
 		timer := s.clock.AfterFunc(time.Duration(t-now), func() { close(done) })
@@ -33,10 +38,10 @@ func (s fakeSleeper) until(t int64, wake <-chan struct{}) bool {
 		}
 		select {
 		case <-done:
-			return false
-		case <-wake:
+			return
+		case <-s.stopped:
 			timer.Stop()
-			return true
+			return
 		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 // link's.
 type queue struct {
 	clock   clock
+	sleeper sleeper
 	deliver func(frame)
-	wake    chan struct{} // capacity 1: there is something to look at
+	wake    chan struct{} // capacity 1: the queue is no longer empty, or closed
 	done    chan struct{}
 
 	mu     sync.Mutex
@@ -29,7 +30,7 @@ type lateness struct {
 }
 
 func newQueue(c clock, deliver func(frame)) *queue {
-	q := &queue{clock: c, deliver: deliver, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	q := &queue{clock: c, sleeper: c.newSleeper(), deliver: deliver, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run()
 	return q
 }
@@ -49,7 +50,7 @@ func (q *queue) push(f frame) {
 	q.frames = append(q.frames, f)
 	first := len(q.frames)-q.head == 1
 	q.mu.Unlock()
-	if first { // else it is not due before what is slept for
+	if first { // else run does not wait for it, or sleeps for what is due before
 		q.signal()
 	}
 }
@@ -57,7 +58,7 @@ func (q *queue) push(f frame) {
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // run will look anyway
 	}
 }
 
@@ -65,7 +66,6 @@ func (q *queue) signal() {
 // flight.
 func (q *queue) run() {
 	defer close(q.done)
-	sleep := q.clock.newSleeper()
 	for {
 		due, ok, closed := q.next()
 		switch {
@@ -74,9 +74,8 @@ func (q *queue) run() {
 		case !ok:
 			<-q.wake
 			continue
-		case sleep.until(due, q.wake):
-			continue
 		}
+		q.sleeper.until(due)
 		for f, ok := q.pop(); ok; f, ok = q.pop() {
 			q.deliver(f)
 		}
@@ -139,5 +138,6 @@ func (q *queue) close() {
 	q.frames, q.head = nil, 0
 	q.mu.Unlock()
 	q.signal()
+	q.sleeper.stop()
 	<-q.done
 }
