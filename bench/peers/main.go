@@ -37,8 +37,8 @@ func main() {
 	os.Exit(status)
 }
 
-const usage = `peers measures an echo on everywire, on Go's RPC frameworks and HTTP libraries, and on a bare socket,
-each server and each client in a process of its own, on one core each where the system allows it.
+const usage = `peers measures an echo on everywire, on Go's RPC frameworks and HTTP libraries, and on a bare
+socket, each server and each client a process of its own, on one core where the system allows it.
 
   go run .                                           everything: about 12 minutes
   go run . -quick                                    64 bytes only, a minute: figures, and no claim
@@ -51,6 +51,9 @@ each server and each client in a process of its own, on one core each where the 
 Flags
 `
 
+// everyone stands for all peers.
+const everyone = "all"
+
 // settings are the flags.
 type settings struct {
 	plan       plan
@@ -59,13 +62,13 @@ type settings struct {
 	idleConns  int
 }
 
-func parse(args []string, stderr io.Writer) (*settings, error) {
+func parse(args []string, stdout, stderr io.Writer) (*settings, error) {
 	s := new(settings)
 	var peers, sizes, callers string
 	var quick bool
 	fs := flag.NewFlagSet("peers", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	fs.StringVar(&peers, "peers", strings.Join(defaultPeers(), ","), "the `names` of the peers to measure")
+	fs.StringVar(&peers, "peers", everyone, "the `names` of the peers to measure, of those that -list lists")
 	fs.StringVar(&sizes, "sizes", "64,1K,64K", "the lengths of the text in `bytes`")
 	fs.StringVar(&callers, "callers", "1,8,64,64x64", "the `numbers` of callers, on one connection or x so many")
 	fs.IntVar(&s.plan.Rounds, "rounds", 9, "the `number` of rounds; at least 8 for claims")
@@ -74,7 +77,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 	fs.BoolVar(&quick, "quick", false, "64 bytes, 3 rounds of 200ms")
 	fs.BoolVar(&s.json, "json", false, "print JSON in place of the table")
 	fs.BoolVar(&s.list, "list", false, "list the peers and end")
-	fs.StringVar(&s.experiment, "experiment", "", "run the experiment with that `name` on our wires among -peers: "+strings.Join(experimentNames(), ", ")+" or all")
+	fs.StringVar(&s.experiment, "experiment", "", "run the experiment with that `name`, or all, on our wires among -peers")
 	fs.IntVar(&s.idleConns, "idle-connections", 10000, "the `number` of connections of the experiment idle")
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), usage)
@@ -87,7 +90,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 			"failed; 2 when the flags are wrong.\n")
 	}
 	if slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "-help" || a == "--help" }) {
-		fs.SetOutput(os.Stdout)
+		fs.SetOutput(stdout)
 	}
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -112,6 +115,9 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 }
 
 func (s *settings) check(peers, sizes, callers string) error {
+	if peers == everyone {
+		peers = strings.Join(defaultPeers(), ",")
+	}
 	for name := range strings.SplitSeq(peers, ",") {
 		if _, ok := peer.Find(name); !ok {
 			return fmt.Errorf("there is no peer %q: there are %s", name, strings.Join(defaultPeers(), ", "))
@@ -149,7 +155,7 @@ func (s *settings) check(peers, sizes, callers string) error {
 
 // command does what the arguments say and returns the exit status.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args, stderr)
+	s, err := parse(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestParse(t *testing.T) {
-	s, err := parse(nil, io.Discard)
+	s, err := parse(nil, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	if longest := time.Duration(len(s.plan.Peers)*len(s.plan.Loads)*s.plan.Rounds) * (s.plan.Window + warmUp); longest > 13*time.Minute {
 		t.Errorf("the default takes %v", longest)
 	}
-	s, err = parse([]string{"--quick", "--peers", "arpc,raw,arpc", "--sizes", "0,2K", "--callers", "8x2,3"}, io.Discard)
+	s, err = parse([]string{"--quick", "--peers", "arpc,raw,arpc", "--sizes", "0,2K", "--callers", "8x2,3"}, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("load %d is %v", i, s.plan.Loads[i])
 		}
 	}
-	if s, err := parse([]string{"-quick", "-rounds", "5"}, io.Discard); err != nil || s.plan.Rounds != 5 || len(s.plan.Loads) != 4 {
+	if s, err := parse([]string{"-quick", "-rounds", "5"}, io.Discard, io.Discard); err != nil || s.plan.Rounds != 5 || len(s.plan.Loads) != 4 {
 		t.Errorf("quick with five rounds is %+v: %v", s, err)
 	}
 }
@@ -78,6 +78,21 @@ func TestUsageErrors(t *testing.T) {
 		if out.Len() > 0 {
 			t.Errorf("%s: printed %s", tc.args, out.String())
 		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, flag := range []string{"-h", "--help"} {
+		var out, errs bytes.Buffer
+		if status := command(t.Context(), []string{flag}, &out, &errs); status != 0 || errs.Len() > 0 {
+			t.Errorf("status %d: %s", status, errs.String())
+		}
+		for _, e := range experiments {
+			if !strings.Contains(out.String(), e.about) {
+				t.Errorf("%s is not explained", e.name)
+			}
+		}
+		fits(t, out.String())
 	}
 }
 
