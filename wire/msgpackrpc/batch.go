@@ -39,7 +39,7 @@ func (s *session) batch(frame []byte) *batchTask {
 			t.refused = err.Error()
 			return t
 		}
-		if o := s.object(raw); o != nil {
+		if o, _ := s.object(raw); o != nil {
 			t.tasks = append(t.tasks, o)
 		}
 	}

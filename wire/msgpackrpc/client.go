@@ -23,9 +23,10 @@ import (
 // A conn is a client's connection.
 type conn struct {
 	cfg    *rpc.ClientConfig
-	engine *stream.Client
-	meta   bool // the server understands rpc.meta and $/cancelRequest
-	maps   bool // calls are maps of JSON-RPC
+	engine stream.Caller
+	client *stream.Client // nil for calls of a server to its client
+	meta   bool           // the server understands rpc.meta and $/cancelRequest
+	maps   bool           // calls are maps of JSON-RPC
 	forms  forms
 }
 
@@ -56,12 +57,31 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine.Open = func(*stream.Conn) stream.Session { return &clientSession{framer{max: math.MaxInt}} }
-	c.engine = stream.NewClient(engine)
+	var offers *service
+	if cfg.Offers != nil {
+		offers, err = newService(&rpc.ServerConfig{Registry: cfg.Offers, Limits: cfg.Limits, Stats: cfg.Stats, Logger: cfg.Logger})
+		if err != nil {
+			return nil, err
+		}
+	}
+	engine.Open = func(sc *stream.Conn) stream.Session {
+		s := &clientSession{framer: framer{max: math.MaxInt}}
+		if offers != nil {
+			s.offers = offers.newSession(sc, engine.MaxFrame)
+		}
+		return s
+	}
+	c.client = stream.NewClient(engine)
+	c.engine = c.client
 	return c, nil
 }
 
-func (c *conn) Close() error { return c.engine.Close() }
+func (c *conn) Close() error {
+	if c.client == nil {
+		return nil // the connection is the other end's to close
+	}
+	return c.client.Close()
+}
 
 // NewStream fails: this wire has no streams yet.
 func (c *conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -293,48 +313,70 @@ func (x *exchange) readResult(result []byte) error {
 }
 
 // A clientSession is the state of one connection.
-type clientSession struct{ framer }
+type clientSession struct {
+	framer
+	offers *session // for what the server calls; nil if nothing is offered
+}
 
 // Receive is [stream.Session]'s. Requests and notifications of a server are
-// ignored: we offer no methods.
+// ignored if this end offers no methods.
 func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	if isObject(frame) {
-		id, ok, err := replyID(frame)
-		if !ok {
+		id, kind, err := replyID(frame)
+		switch {
+		case err != nil:
 			return stream.Frame{}, err
+		case kind == noReply:
+			return s.offered(frame)
+		case kind == ours:
+			return stream.Frame{Kind: stream.Reply, ID: id}, nil
 		}
-		return stream.Frame{Kind: stream.Reply, ID: id}, nil
+		return stream.Frame{}, nil
 	}
 	e, err := open(frame)
 	if err != nil {
+		if s.offers != nil && isBatch(frame) {
+			return s.offered(frame)
+		}
 		return stream.Frame{}, err
 	}
 	switch e.kind {
 	case typeResponse:
 		return stream.Frame{Kind: stream.Reply, ID: e.id}, nil
 	case typeNotification:
-		if name, err := e.r.Str(); err != nil || string(name) != metaName {
-			return stream.Frame{}, nil //nolint:nilerr // a notification of another kind
+		r := e.r
+		if name, err := r.Str(); err != nil || string(name) != metaName {
+			return s.offered(frame)
 		}
-		if n, err := e.r.ArrayHeader(); err != nil || n != 2 {
+		if n, err := r.ArrayHeader(); err != nil || n != 2 {
 			return stream.Frame{}, fmt.Errorf("params of %s is an array of 2", metaName)
 		}
-		id, err := readID(&e.r)
+		id, err := readID(&r)
 		return stream.Frame{Kind: stream.Part, ID: id}, err
 	}
-	return stream.Frame{}, nil
+	return s.offered(frame)
+}
+
+// offered runs a request of the server.
+func (s *clientSession) offered(frame []byte) (stream.Frame, error) {
+	if s.offers == nil {
+		return stream.Frame{}, nil
+	}
+	return s.offers.Receive(frame)
 }
 
 // LastWords is [stream.Session]'s; a client has none.
 func (s *clientSession) LastWords(_ []byte, _ error, dst []byte) []byte { return dst }
 
 // RouteTooLong is [stream.Session]'s.
-func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) {
+func (s *clientSession) RouteTooLong(head []byte) (id uint32, ok bool) { return replyTooLong(head) }
+
+// replyTooLong finds the id of a response of which only the head is there.
+func replyTooLong(head []byte) (id uint32, ok bool) {
 	if isObject(head) {
 		var o object
 		_ = o.read(msgpack.NewReader(head)) // up to where it is cut off
-		n, err := msgpack.NewReader(o.id).Uint64()
-		return uint32(n), err == nil && n <= math.MaxUint32
+		return idOf(o.id)
 	}
 	e, err := open(head)
 	return e.id, err == nil && e.kind == typeResponse

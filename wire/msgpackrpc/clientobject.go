@@ -153,23 +153,38 @@ func appendCancelObject(dst []byte, id uint32) []byte {
 	return msgpack.AppendUint(dst, uint64(id))
 }
 
-// replyID returns the id of a response of JSON-RPC, if it is one that this
-// client gave. An error with the id nil says that the server could not tell
-// which request it is about; as no call can be left waiting for a reply that
-// never comes, it ends the connection and all that is pending.
-func replyID(frame []byte) (id uint32, ok bool, err error) {
+// A replyKind says whose an object is.
+type replyKind uint8
+
+const (
+	noReply replyKind = iota // it is a request
+	ours                     // the reply of a call of this end
+	nobodys                  // a reply that nobody waits for
+)
+
+// replyID returns the id of a response of JSON-RPC, if it is one that this end
+// gave. An error with the id nil says that the server could not tell which
+// request it is about; as no call can be left waiting for a reply that never
+// comes, it ends the connection and all that is pending.
+func replyID(frame []byte) (id uint32, kind replyKind, err error) {
 	var o object
 	if err := o.read(msgpack.NewReader(frame)); err != nil {
-		return 0, false, err
+		return 0, noReply, err
 	}
 	if !o.isResponse() {
-		return 0, false, nil // a request: we offer no methods
+		return 0, noReply, nil
 	}
-	if n, err := msgpack.NewReader(o.id).Uint64(); err == nil && n <= math.MaxUint32 {
-		return uint32(n), true, nil
+	if id, ok := idOf(o.id); ok {
+		return id, ours, nil
 	}
 	if failed(o.failure) && (o.id == nil || typeOf(o.id) == msgpack.Nil) {
-		return 0, false, objectStatus(o.failure).Err()
+		return 0, nobodys, objectStatus(o.failure).Err()
 	}
-	return 0, false, nil
+	return 0, nobodys, nil
+}
+
+// idOf reads an id as this end gives it.
+func idOf(id []byte) (uint32, bool) {
+	n, err := msgpack.NewReader(id).Uint64()
+	return uint32(n), err == nil && n <= math.MaxUint32
 }

@@ -1,7 +1,6 @@
 package msgpackrpc
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -20,11 +19,9 @@ import (
 type objectTask struct {
 	object
 	session *session
-	ctx     context.Context //nolint:containedctx // of the call that this is
-	cancel  context.CancelFunc
+	ctx     *rpc.CallContext
 	name    []byte // of the method
 	oneWay  bool   // a notification
-	tracked bool   // in session.objects
 	invalid string // why it is no request
 	meta    *meta  // members of its own; nil if it has none
 	entry   *form.Entry
@@ -49,8 +46,9 @@ func (t *objectTask) free() {
 	objectTasks.Put(t)
 }
 
-// object reads a request. It returns nil for what is not to be run.
-func (s *session) object(frame []byte) *objectTask {
+// object reads a request. It returns no task for what is not to be run; that
+// may be the reply of a call of ours.
+func (s *session) object(frame []byte) (*objectTask, stream.Frame) {
 	t := objectTasks.Get().(*objectTask)
 	t.session = s
 	err := t.read(msgpack.NewReader(frame))
@@ -58,8 +56,12 @@ func (s *session) object(frame []byte) *objectTask {
 	case err != nil:
 		t.invalid = fmt.Sprintf("a request is a map: %v", err)
 	case t.isResponse():
-		t.free() // we have asked nothing
-		return nil
+		id, ok := idOf(t.id)
+		t.free()
+		if !ok {
+			return nil, stream.Frame{}
+		}
+		return nil, stream.Frame{Kind: stream.Reply, ID: id}
 	default:
 		if t.name, t.invalid = t.request(); t.invalid == "" {
 			t.meta, t.invalid = t.readMembers()
@@ -69,16 +71,13 @@ func (s *session) object(frame []byte) *objectTask {
 	if t.oneWay && form.Reserved(t.name) {
 		s.control(t)
 		t.free()
-		return nil
+		return nil, stream.Frame{}
 	}
-	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
-	if t.invalid == "" && !t.oneWay && typeOf(t.id) != msgpack.Nil {
-		s.track(t)
-	}
+	s.start(t)
 	if t.invalid == "" {
 		t.entry, t.err = s.names.Lookup(t.name)
 	}
-	return t
+	return t, stream.Frame{}
 }
 
 // control does what the notifications of the protocol itself ask for. Nobody
@@ -88,42 +87,27 @@ func (s *session) control(t *objectTask) {
 		return
 	}
 	if id, ok := memberOf(t.params, "id"); ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if t := s.objects[string(id)]; t != nil {
-			t.cancel()
-		}
+		s.objects.Cancel(rpc.Key{Text: id, IsSet: true})
 	}
 }
 
-// track takes the request's id among those in flight. A request whose id is
+// start takes the request's id among those in flight. A request whose id is
 // taken is refused, by an error with the id nil: a reply with the id belongs to
 // the first.
-func (s *session) track(t *objectTask) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.objects[string(t.id)] != nil {
+func (s *session) start(t *objectTask) {
+	key := rpc.Key{}
+	if t.invalid == "" && !t.oneWay && typeOf(t.id) != msgpack.Nil {
+		key = rpc.Key{Text: t.id, IsSet: true}
+	}
+	if t.ctx = s.objects.Start(key); t.ctx == nil {
 		t.invalid = fmt.Sprintf("a request with the id %s is in flight already", shown(t.id))
 		t.id = nil
-		return
+		t.ctx = s.objects.Start(rpc.Key{})
 	}
-	if s.objects == nil {
-		s.objects = map[string]*objectTask{}
-	}
-	s.objects[string(t.id)] = t
-	t.tracked = true
 }
 
 // end releases what object took.
-func (t *objectTask) end() {
-	t.cancel()
-	if t.tracked {
-		t.session.mu.Lock()
-		delete(t.session.objects, string(t.id))
-		t.session.mu.Unlock()
-		t.tracked = false
-	}
-}
+func (t *objectTask) end() { t.session.objects.End(t.ctx) }
 
 // readMembers reads meta and timeout_ms, which this wire adds to the
 // specification. It returns what is wrong with them.

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -23,8 +24,7 @@ type service struct {
 	names  *form.Names
 }
 
-// NewServer makes a server of this wire.
-func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
+func newService(cfg *rpc.ServerConfig) (*service, error) {
 	names, err := form.NewNames(cfg)
 	if err != nil {
 		return nil, err
@@ -33,18 +33,39 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if s.logger == nil {
 		s.logger = slog.Default()
 	}
+	return s, nil
+}
+
+// NewServer makes a server of this wire.
+func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
+	s, err := newService(cfg)
+	if err != nil {
+		return nil, err
+	}
 	engine, err := stream.ServerConfigOf(cfg)
 	if err != nil {
 		return nil, err
 	}
 	engine.Logger = s.logger
-	engine.Open = func(c *stream.Conn) stream.Session {
-		return &session{
-			service: s, conn: c, framer: framer{max: engine.MaxFrame},
-			calls: map[uint32]*task{}, slots: make(chan struct{}, max(1, cfg.Limits.MaxInFlight)),
-		}
-	}
+	engine.Open = func(c *stream.Conn) stream.Session { return s.newSession(c, engine.MaxFrame) }
 	return stream.NewServer(engine), nil
+}
+
+// newSession is the end of a connection that offers the methods of s.
+func (s *service) newSession(c *stream.Conn, maxFrame int) *session {
+	ss := &session{service: s, conn: c, framer: framer{max: maxFrame}, slots: make(chan struct{}, max(1, s.cfg.Limits.MaxInFlight))}
+	back := func() grpc.ClientConnInterface { return s.back(c, ss.maps.Load()) }
+	ss.arrays, ss.objects = rpc.NewFlights(c.Context(), back), rpc.NewFlights(c.Context(), back)
+	return ss
+}
+
+// back makes what handlers call the other end with: in maps, with metadata, if
+// that is how it calls, else in arrays.
+func (s *service) back(c *stream.Conn, maps bool) *conn {
+	return &conn{
+		cfg:    &rpc.ClientConfig{Target: "the client of " + wireName, Limits: s.cfg.Limits, TLS: s.cfg.TLS},
+		engine: c, maps: maps, meta: maps,
+	}
 }
 
 // lookup finds the method of a request of the specification, by its full or its
@@ -65,9 +86,9 @@ type session struct {
 	meta  *meta         // of the message that must come next; Receive's only
 	slots chan struct{} // taken by the elements of batches
 
-	mu      sync.Mutex
-	calls   map[uint32]*task       // in flight, by message id
-	objects map[string]*objectTask // those of JSON-RPC, by id as written
+	arrays  *rpc.Flights // the calls of the specification
+	objects *rpc.Flights // those of JSON-RPC
+	maps    atomic.Bool  // the peer has sent maps
 }
 
 // Receive is [stream.Session]'s.
@@ -94,7 +115,7 @@ func (s *session) Receive(frame []byte) (stream.Frame, error) {
 		}
 		return stream.Frame{Kind: stream.Request, Task: t}, err
 	}
-	return stream.Frame{}, nil // a response: we have asked nothing
+	return stream.Frame{Kind: stream.Reply, ID: e.id}, nil
 }
 
 // receiveJSONRPC is Receive for messages of JSON-RPC.
@@ -102,10 +123,15 @@ func (s *session) receiveJSONRPC(frame []byte) (stream.Frame, error) {
 	if s.meta != nil {
 		return stream.Frame{}, fmt.Errorf("%s is not followed by its message", metaName)
 	}
+	if !s.maps.Load() {
+		s.maps.Store(true)
+	}
 	if isObject(frame) {
-		if t := s.object(frame); t != nil {
+		t, reply := s.object(frame)
+		if t != nil {
 			return stream.Frame{Kind: stream.Request, Task: t}, nil
 		}
+		return reply, nil
 	} else if t := s.batch(frame); t != nil {
 		return stream.Frame{Kind: stream.Request, Task: t}, nil
 	}
@@ -113,7 +139,7 @@ func (s *session) receiveJSONRPC(frame []byte) (stream.Frame, error) {
 }
 
 // RouteTooLong is [stream.Session]'s.
-func (s *session) RouteTooLong([]byte) (uint32, bool) { return 0, false }
+func (s *session) RouteTooLong(head []byte) (uint32, bool) { return replyTooLong(head) }
 
 func (s *session) request(e *envelope, m *meta) *task {
 	t := s.newTask()
@@ -124,14 +150,10 @@ func (s *session) request(e *envelope, m *meta) *task {
 	} else {
 		t.resolve(name, &e.r)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, used := s.calls[t.id]; used {
+	if t.ctx = s.arrays.Start(rpc.Key{Number: uint64(t.id), IsSet: true}); t.ctx == nil {
 		t.err = status.Errorf(codes.InvalidArgument, "a request with the message id %d is in flight already", t.id)
-		t.second = true
-		return t
+		t.ctx = s.arrays.Start(rpc.Key{})
 	}
-	s.calls[t.id] = t
 	return t
 }
 
@@ -152,6 +174,7 @@ func (s *session) notification(e *envelope, m *meta) (*task, error) {
 	}
 	t := s.newTask()
 	t.meta, t.oneWay = m, true
+	t.ctx = s.arrays.Start(rpc.Key{})
 	t.resolve(name, &e.r)
 	return t, nil
 }
@@ -164,12 +187,7 @@ func (s *session) cancelCall(r *msgpack.Reader) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t, ok := s.calls[id]; ok {
-		t.canceled = true
-		t.cancel()
-	}
+	s.arrays.Cancel(rpc.Key{Number: uint64(id), IsSet: true})
 	return nil
 }
 
@@ -193,19 +211,4 @@ func (s *session) LastWords(head []byte, err error, dst []byte) []byte {
 		return dst
 	}
 	return appendError(dst, e.id, status.Newf(codes.ResourceExhausted, "received a request larger than max (%d)", s.cfg.Limits.MaxMessage))
-}
-
-// end takes a request out of those in flight. It reports whether the client
-// has cancelled it.
-func (s *session) end(t *task) (canceled bool) {
-	t.cancel()
-	if t.oneWay || t.second {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls[t.id] == t { // else it has ended already
-		delete(s.calls, t.id)
-	}
-	return t.canceled
 }

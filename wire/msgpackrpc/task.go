@@ -1,7 +1,6 @@
 package msgpackrpc
 
 import (
-	"context"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -18,11 +17,9 @@ import (
 // A task is one request or notification to run.
 type task struct {
 	session *session
-	ctx     context.Context //nolint:containedctx // of the call that this is
-	cancel  context.CancelFunc
+	ctx     *rpc.CallContext
 	id      uint32
 	oneWay  bool
-	second  bool // another request with the same id is in flight
 	meta    *meta
 	entry   *form.Entry
 	message []byte // nil if there is none; params as they are if formed
@@ -30,8 +27,6 @@ type task struct {
 	err     error  // why it cannot run
 	in      rpc.Incoming
 	out     []byte // what encode has appended to
-
-	canceled bool // by the client; session.mu
 }
 
 // tasks are free. Their Decode and Encode are made once.
@@ -44,7 +39,6 @@ var tasks = sync.Pool{New: func() any {
 func (s *session) newTask() *task {
 	t := tasks.Get().(*task)
 	t.session = s
-	t.ctx, t.cancel = context.WithCancel(s.conn.Context())
 	return t
 }
 
@@ -111,7 +105,7 @@ func (t *task) answer(dst []byte) []byte {
 		result, header, trailer = out.Status, out.Header, out.Trailer
 	}
 	failed := result.Code() != codes.OK
-	switch canceled := t.session.end(t); {
+	switch canceled := t.session.arrays.End(t.ctx); {
 	case canceled:
 		return dst
 	case t.oneWay:
@@ -153,7 +147,7 @@ func (t *task) encode(v any) (n int, err error) {
 
 // Abort is [stream.Task]'s.
 func (t *task) Abort(dst []byte) []byte {
-	if t.session.end(t) || t.oneWay {
+	if t.session.arrays.End(t.ctx) || t.oneWay {
 		return dst
 	}
 	return appendError(dst, t.id, rpc.DidNotReturn)
@@ -161,7 +155,7 @@ func (t *task) Abort(dst []byte) []byte {
 
 // Refuse is [stream.Task]'s.
 func (t *task) Refuse(why error, dst []byte) []byte {
-	if t.session.end(t) || t.oneWay {
+	if t.session.arrays.End(t.ctx) || t.oneWay {
 		return dst
 	}
 	return appendError(dst, t.id, status.Convert(why))

@@ -20,8 +20,9 @@ import (
 // It ends when the call does, when the client cancels it, when the connection
 // ends, or at its deadline. [Flights] makes it.
 type CallContext struct {
-	flights *Flights
-	key     Key
+	flights  *Flights
+	key      Key
+	canceled bool // by the client; flights.mu
 	// The others in flight.
 	next, prev *CallContext
 

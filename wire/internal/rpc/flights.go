@@ -77,13 +77,14 @@ func (f *Flights) Start(key Key) *CallContext {
 	return c
 }
 
-// End ends a call and its context. The key must still have the bytes that it
-// began with.
-func (f *Flights) End(c *CallContext) {
+// End ends a call and its context, and reports whether the client has cancelled
+// it. The key must still have the bytes that it began with.
+func (f *Flights) End(c *CallContext) (canceled bool) {
 	f.mu.Lock()
+	canceled = c.canceled
 	if f.newest != c && c.prev == nil {
 		f.mu.Unlock()
-		return // it has ended already
+		return canceled // it has ended already
 	}
 	switch {
 	case !c.key.IsSet:
@@ -103,6 +104,7 @@ func (f *Flights) End(c *CallContext) {
 	c.next, c.prev, c.key = nil, nil, Key{}
 	f.mu.Unlock()
 	c.end(context.Canceled)
+	return canceled
 }
 
 // Cancel ends the context of a call, if it is in flight.
@@ -111,6 +113,9 @@ func (f *Flights) Cancel(key Key) (found bool) {
 	c := f.byNumber[key.Number]
 	if key.Text != nil {
 		c = f.byText[string(key.Text)]
+	}
+	if c != nil {
+		c.canceled = true
 	}
 	f.mu.Unlock()
 	if c != nil {
