@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,10 @@ func callsBetween(t *testing.T, p *pair) {
 // slowClient: a client that does not read holds back its handler, and nobody
 // else.
 func slowClient(t *testing.T, s *suite) {
-	p := s.start(t, (*probe).generated, options{})
+	flood(t, s.start(t, (*probe).generated, options{}))
+}
+
+func flood(t *testing.T, p *pair) {
 	f := mustOpen(within(t), t, p.conn, downloadMethod)
 	request := &probepb.RunRequest{Payload: make([]byte, floodPayload)}
 	for n := range int64(floodMessages) {
@@ -186,6 +190,24 @@ func manyStreams(t *testing.T, s *suite) {
 		})
 	}
 	wg.Wait()
+}
+
+// streamsOverTLS, where reads and writes cannot be interrupted as on a socket.
+func streamsOverTLS(t *testing.T, s *suite) {
+	ca := newAuthority(t)
+	p := s.start(t, (*probe).generated, options{
+		tls:   true,
+		serve: []wire.ServeOption{wire.WithTLSConfig(&tls.Config{Certificates: []tls.Certificate{ca.issue(t, "server")}})},
+		dial:  []wire.DialOption{wire.WithTLSConfig(&tls.Config{RootCAs: ca.pool, ServerName: "server"})},
+	})
+	flood(t, p)
+	ctx, cancel := context.WithCancel(within(t))
+	cancelled := mustOpen(ctx, t, p.conn, chatMethod)
+	cancelled.exchange(t, &probepb.RunRequest{})
+	talk(t, mustOpen(within(t), t, p.conn, chatMethod), "TLS", 100, 100_000)
+	cancel()
+	wantCode(t, "a cancelled stream", cancelled.end(), codes.Canceled)
+	talk(t, mustOpen(within(t), t, p.conn, chatMethod), "TLS again", 10, 1000)
 }
 
 // drainStreams: while the server shuts down a stream goes on to its end, and

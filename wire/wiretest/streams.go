@@ -42,6 +42,7 @@ func streams(t *testing.T, s *suite) {
 		{"mistakes of handlers", handlerMistakes},
 		{"both ways at once", bothWays},
 		{"many at once", manyStreams},
+		{"over TLS", streamsOverTLS},
 		{"drain", drainStreams},
 		{"server dies", streamServerDies},
 		{"close", closeUnderStream},
