@@ -70,6 +70,7 @@ func (c *Conn) register(s *Stream) (*call, error) {
 // remove takes a call out. c.mu is held.
 func (c *Conn) remove(id uint32) {
 	delete(c.pending, id)
+	c.worked = true
 	c.load.Add(-1)
 }
 

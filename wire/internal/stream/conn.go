@@ -50,6 +50,7 @@ type Conn struct {
 	interrupted bool            // a read deadline in the past is set, for the leader to come back
 	stopped     bool            // another one, for good
 	waiters     waiters
+	worked      bool // a call or task has ended since the idle timeout began
 	pending     map[uint32]*call
 	lastID      uint32
 	err         error // why there can be no more calls

@@ -241,8 +241,8 @@ func (c *Conn) fill() error {
 		return errInterrupted
 	case len(c.rd.unread()) > 0:
 		return errStalled
-	case c.active > 0 || len(c.pending) > 0:
-		c.calm() // idle it is not; the deadline is set anew
+	case c.active > 0 || len(c.pending) > 0 || c.worked:
+		c.calm() // idle it is not, or not for long; the deadline is set anew
 		return errInterrupted
 	}
 	return errIdle
@@ -272,7 +272,7 @@ func (c *Conn) setDeadline() error {
 		c.deadline, c.renewAt = false, 0
 		return c.raw.SetReadDeadline(time.Time{})
 	case partial == 0:
-		c.deadline, c.renewAt = true, 0
+		c.deadline, c.renewAt, c.worked = true, 0, false
 		return c.raw.SetReadDeadline(time.Now().Add(timeouts.Idle))
 	}
 	c.deadline, c.renewAt = true, partial+progress

@@ -262,6 +262,7 @@ func (c *Conn) ended(size int) {
 	defer c.mu.Unlock()
 	c.active--
 	c.held -= size
+	c.worked = true
 	c.load.Add(-1)
 	c.room.Broadcast()
 	if c.active == 0 && c.draining {
