@@ -31,6 +31,37 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// A small request from the stream: framed and parsed, in the quick way and, as
+// it is for peers that write in another order, in the other.
+func BenchmarkSmallRequest(b *testing.B) {
+	for name, line := range map[string]string{"common": sumRequestLine, "other": `{"id":1,"method":"sum","params":[20,21],"jsonrpc":"2.0"}`} {
+		b.Run(name, func(b *testing.B) {
+			frame := []byte(line + "\n")
+			s := &serverSession{service: &service{grammar: grammar{maxBatch: 10}}}
+			s.line.quick = s.readAhead
+			var tx text
+			b.ReportAllocs()
+			for b.Loop() {
+				from, to, err := s.line.Next(frame)
+				if err != nil || s.parse(&tx, frame[from:to]) != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkSmallResponse(b *testing.B) {
+	frame := []byte(`{"jsonrpc":"2.0","result":41,"id":1}`)
+	var r response
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := r.parse(frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkSum(b *testing.B) {
 	for _, tr := range transports {
 		b.Run(tr.name, func(b *testing.B) {
