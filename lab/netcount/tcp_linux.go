@@ -55,6 +55,10 @@ func (c *tcpConn) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{c})
 }
 
+// WritesAreResumable tells the wires on streams that this is a socket: writing
+// goes on after a write deadline.
+func (c *tcpConn) WritesAreResumable() bool { return true }
+
 func (c *tcpConn) Close() error {
 	c.counter.close(c)
 	return c.TCPConn.Close()
