@@ -46,6 +46,7 @@ type page struct {
 	P50, P99 string
 	Floor    bool // the plan has a second run of the baseline
 	Payload  bool
+	Linked   bool // there are links to speak of
 }
 
 type pageLoad struct {
@@ -77,7 +78,7 @@ func newPage(v *view) *page {
 		CSS: template.CSS(pageCSS), Title: v.title(), Headline: v.headline(), Date: date(v.run.Header.Started),
 		Work: v.amountOfWork(), Traffic: v.traffic(), Published: v.published(), IDNote: v.idNote(), Source: publishedSource,
 		Machine: v.machineFacts(), Plan: v.planFacts(), Base: v.base,
-		P50: thousands(stats.MinSamples(50)), P99: thousands(stats.MinSamples(99)), Payload: v.plan.Payload != nil,
+		P50: thousands(stats.MinSamples(50)), P99: thousands(stats.MinSamples(99)), Payload: v.plan.Payload != nil, Linked: v.linked(),
 	}
 	for _, s := range []string{v.partial, v.excluded()} {
 		if s != "" {
