@@ -482,3 +482,53 @@ func TestStreamOptionsOfTarget(t *testing.T) {
 	s := accept()
 	s.wantLine(`{"jsonrpc":"2.0","method":"s.S/Upper","stream":true,"id":1}`)
 }
+
+// FuzzStreamFrames: the quick way to read a message and the long one agree, and
+// whatever comes, a stream gets only what the frame says.
+func FuzzStreamFrames(f *testing.F) {
+	for _, seed := range []string{
+		messageLine(`{"text":"a"}`), messageLine(`null`), notifyLine("header", `,"meta":{"h":["1"]}`), notifyLine("credit", `,"bytes":5`),
+		notifyLine("close", ""), notifyLine("message", `,"message":1,"message":2`), notifyLine("message", `,"message":1},"x":{}`),
+		`{"jsonrpc":"2.0","method":"rpc.stream.message","params":{"id":01,"message":1}}`,
+		`{"jsonrpc":"2.0","method":"rpc.stream.message","params":{"id":"1","message":[[]]}}`,
+	} {
+		f.Add(strings.TrimSpace(seed))
+	}
+	f.Fuzz(func(t *testing.T, frame string) {
+		id, message, quick := quickMessage([]byte(frame))
+		var r request
+		s := scanner{data: []byte(frame)}
+		err := r.parse(&s, false)
+		if err == nil {
+			err = s.end()
+		}
+		if err != nil || r.invalid != "" {
+			if _, isID := parseID(id); quick && isID && strings.Count(frame, "[")+strings.Count(frame, "{") < maxDepth {
+				t.Fatalf("read quickly, but it is wrong: %v %s", err, r.invalid)
+			}
+			return
+		}
+		p, ok := readStreamParams(r.params)
+		if quick && (!ok || p.invalid || string(p.id) != string(id) || string(p.message) != string(message)) {
+			t.Fatalf("read quickly it is for %s: %s; else for %s: %s (%v)", id, message, p.id, p.message, p.invalid)
+		}
+		if m := streamMethod(r.method); ok && m != "" {
+			var got delivered
+			p.deliver(m, &got, true)
+			if got.failed == nil && m == messageMethod && string(got.frame) != string(p.message) {
+				t.Fatalf("delivered %s of %s", got.frame, p.message)
+			}
+		}
+	})
+}
+
+// delivered is a [deliverer] that keeps what it gets.
+type delivered struct {
+	frame  []byte
+	failed error
+}
+
+func (d *delivered) Deliver(frame []byte, _ int) { d.frame = frame }
+func (*delivered) CloseReceive()                 {}
+func (*delivered) Grant(int)                     {}
+func (d *delivered) Fail(err error)              { d.failed = err }
