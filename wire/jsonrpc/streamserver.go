@@ -88,8 +88,8 @@ type readAhead struct {
 // readAhead is lineFramer.quick.
 func (s *serverSession) readAhead(buf []byte) int {
 	sc := scanner{data: buf}
-	s.ahead.request = request{}
 	if s.ahead.request.parse(&sc, s.service.grammar.v1) != nil {
+		s.ahead = readAhead{}
 		return 0
 	}
 	s.ahead.frame = buf[:sc.pos]
@@ -98,12 +98,16 @@ func (s *serverSession) readAhead(buf []byte) int {
 
 // parse reads a frame into t, or takes what readAhead has read of it.
 func (s *serverSession) parse(t *text, frame []byte) error {
-	ahead := s.ahead
-	s.ahead = readAhead{} // it would keep the engine's buffer
-	if len(ahead.frame) > 0 && len(ahead.frame) == len(frame) && &ahead.frame[0] == &frame[0] {
-		t.batch = false
-		t.requests = append(t.requests[:0], ahead.request)
-		return nil
+	if ahead := s.ahead.frame; len(ahead) > 0 {
+		same := len(ahead) == len(frame) && &ahead[0] == &frame[0]
+		if same {
+			t.batch = false
+			t.requests = append(t.requests[:0], s.ahead.request)
+		}
+		s.ahead = readAhead{} // it would keep the engine's buffer
+		if same {
+			return nil
+		}
 	}
 	return t.parse(frame, s.service.grammar)
 }
