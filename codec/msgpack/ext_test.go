@@ -2,10 +2,9 @@ package msgpack
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/everywire/everywire/schema"
 )
@@ -31,8 +30,8 @@ func TestExtensions(t *testing.T) {
 			if err := (Codec{}).Decode(data, &out); err != nil {
 				t.Errorf("%d bytes: %v", tt.n, err)
 			}
-			if diff := cmp.Diff(in, &out); diff != "" {
-				t.Errorf("%d bytes:\n%s", tt.n, diff)
+			if list, ok := out.Value.([]any); !ok || !reflect.DeepEqual(list, in.Value) {
+				t.Errorf("%d bytes of type %d are read as %T", tt.n, typ, out.Value)
 			}
 			r := NewReader(data[1:])
 			got, content, err := r.Ext()

@@ -23,7 +23,7 @@ type kinds struct {
 	Ratio float32          `wire:"3"`
 	Text  string           `wire:"4"`
 	Data  []byte           `wire:"5"`
-	List  []int64          `wire:"6" json:"list,string"`
+	List  []int64          `wire:"6"`
 	Map   map[string]int32 `wire:"7"`
 	Maybe *int64           `wire:"8" json:"maybe,string"`
 	Inner *kinds           `wire:"9"`
