@@ -21,9 +21,9 @@ import (
 )
 
 // What flow control must hold back: messages of a stream whose other end does
-// not read. They are 6 MB together, far more than all buffers on the way.
+// not read. They are 3 MB together, far more than all buffers on the way.
 const (
-	floodMessages = 800
+	floodMessages = 400
 	floodPayload  = 8 << 10
 	floodHeld     = floodMessages / 2 // fewer than this many get away
 )
