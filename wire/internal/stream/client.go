@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -66,8 +67,9 @@ const (
 	// dialTimeout bounds one attempt, as in gRPC; the caller's context may end
 	// its wait earlier.
 	dialTimeout = 20 * time.Second
-	// attempts is how often a call is sent at most, on as many connections.
-	attempts = 4
+	// attempts is how often a call is sent at most, on as many connections. gRPC
+	// has the same bound.
+	attempts = 5
 	// After the second attempt to dial that failed in a row, the next one is
 	// made no sooner than firstPause later; then the pause doubles.
 	firstPause = 10 * time.Millisecond
@@ -266,6 +268,11 @@ func (c *Client) dial(ctx context.Context) (*Conn, error) {
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	raw, err := c.cfg.Dial(ctx)
+	for attempt := 1; attempt < attempts && errors.Is(err, syscall.ECONNRESET); attempt++ {
+		// A server is there, and has closed the connection in the moment of its
+		// making.
+		raw, err = c.cfg.Dial(ctx)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
