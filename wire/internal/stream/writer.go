@@ -144,7 +144,7 @@ func (w *writer) push(unit *buffer) (end int64, lead bool) {
 	w.appended += int64(n)
 	w.queued += n
 	last := len(w.queue) - 1
-	if last >= 0 && n < large && len(w.queue[last].b)+n <= keep {
+	if last >= 0 && n < large && (len(w.queue[last].b) < large || n <= cap(w.queue[last].b)-len(w.queue[last].b)) {
 		w.queue[last].b = append(w.queue[last].b, unit.b...)
 		unit.free()
 	} else {
