@@ -27,6 +27,23 @@ func nvimCommand(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// runNvim runs a script that connects to addr by sockconnect's mode, and returns
+// its results.
+func runNvim(t *testing.T, script, mode, addr string) map[string]json.RawMessage {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "results.json")
+	cmd := nvimCommand(t, "-S", filepath.Join("testdata", "nvim", script))
+	cmd.Env = append(cmd.Env, "EVERYWIRE_MODE="+mode, "EVERYWIRE_ADDR="+addr, "EVERYWIRE_RESULTS="+file)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		text, _ := os.ReadFile(file) // says more, if it is there
+		t.Fatalf("nvim: %v\n%s%s", err, out, text)
+	}
+	var results map[string]json.RawMessage
+	readJSON(t, file, &results)
+	return results
+}
+
 func TestNeovimClient(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	for _, test := range []struct {
@@ -40,16 +57,7 @@ func TestNeovimClient(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newService()
 			addr := test.via(t, s.serve(t, test.target))
-			file := filepath.Join(t.TempDir(), "results.json")
-			cmd := nvimCommand(t, "-S", filepath.Join("testdata", "nvim", "client.vim"))
-			cmd.Env = append(cmd.Env, "EVERYWIRE_MODE="+test.mode, "EVERYWIRE_ADDR="+addr, "EVERYWIRE_RESULTS="+file)
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				text, _ := os.ReadFile(file) // says more, if it is there
-				t.Fatalf("nvim: %v\n%s%s", err, out, text)
-			}
-			var results map[string]json.RawMessage
-			readJSON(t, file, &results)
+			results := runNvim(t, "client.vim", test.mode, addr)
 			// Vim's comparisons give 1. It shows only the errors of servers that
 			// send a text, or an array as its own; ours are maps.
 			unknown := func(method string) string {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -26,11 +27,16 @@ type streamConn struct {
 
 // NewConn makes a client of JSON-RPC over byte streams.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	e, err := newEncoder(cfg)
+	framing, err := framingOf(cfg.Options, framingLine)
 	if err != nil {
 		return nil, err
 	}
-	framing, err := framingOf(cfg.Options, framingLine)
+	return newStreamConn(cfg, framing, alpnStream, func(*stream.ClientConfig) {})
+}
+
+// newStreamConn makes a client; adapt may change the engine's configuration.
+func newStreamConn(cfg *rpc.ClientConfig, f framing, alpn string, adapt func(*stream.ClientConfig)) (rpc.Conn, error) {
+	e, err := newEncoder(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -42,22 +48,24 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := stream.ConfigOf(cfg, alpnStream)
+	engine, err := stream.ConfigOf(cfg, alpn)
 	if err != nil {
 		return nil, err
 	}
-	var offers *service
-	if cfg.Offers != nil {
-		offers, err = newService(&rpc.ServerConfig{
-			Registry: cfg.Offers, Limits: cfg.Limits, Stats: cfg.Stats, Logger: cfg.Logger, Options: cfg.Options,
-		})
-		if err != nil {
-			return nil, err
-		}
+	registry := cfg.Offers
+	if registry == nil {
+		registry = everywire.NewRegistry() // a server that calls is told so, and does not wait
 	}
-	engine.Open = func(c *stream.Conn) stream.Session { return newClientSession(c, framing, e, offers) }
+	offers, err := newService(&rpc.ServerConfig{
+		Registry: registry, Limits: cfg.Limits, Stats: cfg.Stats, Logger: cfg.Logger, Options: cfg.Options,
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine.Open = func(c *stream.Conn) stream.Session { return newClientSession(c, f, e, offers) }
+	adapt(&engine)
 	client := stream.NewClient(engine)
-	return &streamConn{encoder: e, framing: framing, cancel: cancel, meta: meta, engine: client, client: client}, nil
+	return &streamConn{encoder: e, framing: f, cancel: cancel, meta: meta, engine: client, client: client}, nil
 }
 
 func (c *streamConn) Close() error {
@@ -176,15 +184,12 @@ type clientSession struct {
 	deframer
 	conn   *stream.Conn
 	v1     bool
-	offers *serverSession // for what the server calls; nil if nothing is offered
+	offers *serverSession // for what the server calls
 }
 
 func newClientSession(c *stream.Conn, f framing, e *encoder, offers *service) *clientSession {
-	s := &clientSession{deframer: newDeframer(f, 0), conn: c, v1: e.v1}
+	s := &clientSession{deframer: newDeframer(f, 0), conn: c, v1: e.v1, offers: offers.newSession(c, f, e)}
 	s.line.quick = validObject
-	if offers != nil {
-		s.offers = offers.newSession(c, f, e)
-	}
 	return s
 }
 
@@ -197,12 +202,11 @@ func validObject(buf []byte) int {
 	return s.pos
 }
 
-// Receive finds the id of a reply. Requests and notifications of the server are
-// ignored if this end offers no methods, and so are replies to nobody. An error with a null id says that the
-// server could not tell which request it is about; as no call can be left
-// waiting for a reply that never comes, it ends the connection and all that is
-// pending. Servers of version 1.0, such as Go's net/rpc/jsonrpc, answer
-// notifications so; there it is ignored.
+// Receive finds the id of a reply. Replies to nobody are ignored. An error with
+// a null id says that the server could not tell which request it is about; as no
+// call can be left waiting for a reply that never comes, it ends the connection
+// and all that is pending. Servers of version 1.0, such as Go's net/rpc/jsonrpc,
+// answer notifications so; there it is ignored.
 func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	if id, ok := idAtEnd(frame); ok {
 		return stream.Frame{Kind: stream.Reply, ID: id}, nil
@@ -211,8 +215,8 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 		s.deliver(messageMethod, &streamParams{id: id, message: message})
 		return stream.Frame{}, nil
 	}
-	if frame[0] == '[' {
-		return s.offered(frame)
+	if len(frame) > 0 && frame[0] == '[' {
+		return s.offers.Receive(frame)
 	}
 	var r response
 	if err := r.parse(frame); err != nil {
@@ -241,14 +245,6 @@ func (s *clientSession) judge(frame []byte, err error) (stream.Frame, error) {
 	r := &t.requests[0]
 	if m := streamMethod(r.method); m != "" && r.notification() {
 		s.notified(m, r)
-		return stream.Frame{}, nil
-	}
-	return s.offered(frame)
-}
-
-// offered runs a request of the server.
-func (s *clientSession) offered(frame []byte) (stream.Frame, error) {
-	if s.offers == nil {
 		return stream.Frame{}, nil
 	}
 	return s.offers.Receive(frame)

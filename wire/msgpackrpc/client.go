@@ -57,19 +57,16 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var offers *service
-	if cfg.Offers != nil {
-		offers, err = newService(&rpc.ServerConfig{Registry: cfg.Offers, Limits: cfg.Limits, Stats: cfg.Stats, Logger: cfg.Logger})
-		if err != nil {
-			return nil, err
-		}
+	registry := cfg.Offers
+	if registry == nil {
+		registry = everywire.NewRegistry() // a server that calls is told so, and does not wait
+	}
+	offers, err := newService(&rpc.ServerConfig{Registry: registry, Limits: cfg.Limits, Stats: cfg.Stats, Logger: cfg.Logger})
+	if err != nil {
+		return nil, err
 	}
 	engine.Open = func(sc *stream.Conn) stream.Session {
-		s := &clientSession{framer: framer{max: math.MaxInt}}
-		if offers != nil {
-			s.offers = offers.newSession(sc, engine.MaxFrame)
-		}
-		return s
+		return &clientSession{framer{max: math.MaxInt}, offers.newSession(sc, engine.MaxFrame)}
 	}
 	c.client = stream.NewClient(engine)
 	c.engine = c.client
@@ -315,11 +312,10 @@ func (x *exchange) readResult(result []byte) error {
 // A clientSession is the state of one connection.
 type clientSession struct {
 	framer
-	offers *session // for what the server calls; nil if nothing is offered
+	offers *session // for what the server calls
 }
 
-// Receive is [stream.Session]'s. Requests and notifications of a server are
-// ignored if this end offers no methods.
+// Receive is [stream.Session]'s.
 func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	if isObject(frame) {
 		id, kind, err := replyID(frame)
@@ -327,7 +323,7 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 		case err != nil:
 			return stream.Frame{}, err
 		case kind == noReply:
-			return s.offered(frame)
+			return s.offers.Receive(frame)
 		case kind == ours:
 			return stream.Frame{Kind: stream.Reply, ID: id}, nil
 		}
@@ -335,8 +331,8 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	}
 	e, err := open(frame)
 	if err != nil {
-		if s.offers != nil && isBatch(frame) {
-			return s.offered(frame)
+		if isBatch(frame) {
+			return s.offers.Receive(frame)
 		}
 		return stream.Frame{}, err
 	}
@@ -346,21 +342,13 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	case typeNotification:
 		r := e.r
 		if name, err := r.Str(); err != nil || string(name) != metaName {
-			return s.offered(frame)
+			return s.offers.Receive(frame)
 		}
 		if n, err := r.ArrayHeader(); err != nil || n != 2 {
 			return stream.Frame{}, fmt.Errorf("params of %s is an array of 2", metaName)
 		}
 		id, err := readID(&r)
 		return stream.Frame{Kind: stream.Part, ID: id}, err
-	}
-	return s.offered(frame)
-}
-
-// offered runs a request of the server.
-func (s *clientSession) offered(frame []byte) (stream.Frame, error) {
-	if s.offers == nil {
-		return stream.Frame{}, nil
 	}
 	return s.offers.Receive(frame)
 }

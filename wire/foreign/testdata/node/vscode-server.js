@@ -1,6 +1,6 @@
 'use strict'
 // vscode-jsonrpc as a server: a method called block runs until it is cancelled,
-// and cancelled says how often that happened.
+// cancelled says how often that happened, and ask calls sum at the client.
 
 const net = require('net')
 const rpc = require('vscode-jsonrpc/node')
@@ -30,5 +30,6 @@ serve(net.createServer((socket) => {
     })
   }))
   connection.onRequest('cancelled', () => cancelled)
+  connection.onRequest('ask', (numbers) => connection.sendRequest('sum', ...numbers))
   connection.listen()
 }))
