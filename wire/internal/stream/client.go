@@ -150,9 +150,16 @@ func (c *Client) Send(ctx context.Context, add func(dst []byte) ([]byte, error))
 // release closes a connection that was made for one call.
 func (c *Client) release(conn *Conn) {
 	if c.cfg.PerCall {
-		conn.fail(errClosing)
+		conn.dismiss()
 		c.forget(conn)
 	}
+}
+
+// dismiss closes a connection that the client has no more use for.
+func (c *Conn) dismiss() {
+	c.endCalls(errClosing)
+	c.part(nil)
+	c.fail(errClosing)
 }
 
 func (c *Client) forget(conn *Conn) {
@@ -188,7 +195,7 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.cancel()
 	for _, conn := range conns {
-		conn.fail(errClosing)
+		conn.dismiss()
 		conn.readers.Wait()
 	}
 	c.running.Wait()
@@ -202,7 +209,12 @@ func (c *Client) keepsReading() bool { return false }
 // over is [owner]'s.
 func (c *Client) over(conn *Conn, err error, head []byte) {
 	conn.failTooLong(err, head)
-	conn.fail(conn.w.cause(err))
+	cause := conn.w.cause(err)
+	conn.endCalls(cause)
+	if !isNetError(err) {
+		conn.part(err)
+	}
+	conn.fail(cause)
 	c.forget(conn)
 }
 

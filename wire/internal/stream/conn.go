@@ -110,14 +110,33 @@ func (c *Conn) Context() context.Context { return c.ctx }
 func (c *Conn) Peer() *peer.Peer { return c.peer }
 
 // Post sends what add appends as one unit, without waiting for anything. It is
-// for small frames, and may be called by a [Session].
-func (c *Conn) Post(add func(dst []byte) []byte) {
+// for small frames, and may be called by a [Session]. It returns how many bytes
+// wait to be written: nothing bounds them but the caller.
+func (c *Conn) Post(add func(dst []byte) []byte) (queued int) {
 	unit := newBuffer()
 	if unit.b = add(unit.b); len(unit.b) == 0 {
 		unit.free()
+		return 0
+	}
+	return c.w.post(unit)
+}
+
+// part says goodbye, if the protocol has one.
+func (c *Conn) part(err error) {
+	p, ok := c.session.(Parting)
+	if !ok {
 		return
 	}
-	c.w.post(unit)
+	unit := newBuffer()
+	if unit.b = p.Goodbye(err, unit.b); len(unit.b) == 0 {
+		unit.free()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lingerTimeout)
+	defer cancel()
+	if end, err := c.w.write(ctx, unit); err == nil {
+		_ = c.w.flushed(ctx, end) // a peer that does not read is not waited for
+	}
 }
 
 // Send sends what add appends as one unit, and returns when it is with the

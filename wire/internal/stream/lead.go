@@ -207,6 +207,12 @@ func (c *Conn) leave(me *waiter, delivered bool) bool {
 
 // end tells the owner that there is nothing more to read.
 func (c *Conn) end(me *waiter, err error, head []byte) {
+	if out := c.out; out != nil && len(out.b) > 0 {
+		c.w.post(out) // the replies to what came before the end
+	} else {
+		out.free()
+	}
+	c.out = nil
 	c.mu.Lock()
 	c.setLead(over)
 	c.leadCtx = nil

@@ -184,7 +184,10 @@ func (o *servedConn) over(c *Conn, err error, head []byte) {
 	c.endCalls(cause)
 	c.waitIdle()
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, errStopped), errors.Is(err, errIdle):
+	case errors.Is(err, io.EOF):
+		c.part(io.EOF)
+	case errors.Is(err, errStopped), errors.Is(err, errIdle):
+		c.part(nil)
 	case isNetError(err):
 		c.fail(cause)
 		return
@@ -193,6 +196,7 @@ func (o *servedConn) over(c *Conn, err error, head []byte) {
 		unit := newBuffer()
 		unit.b = c.session.LastWords(head, err, unit.b)
 		c.write(unit)
+		c.part(err)
 	}
 	c.linger()
 	c.w.fail(net.ErrClosed)

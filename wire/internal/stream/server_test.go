@@ -103,6 +103,23 @@ func TestNotAFrame(t *testing.T) {
 	}
 }
 
+// The replies to requests that came with what ends the connection go out before
+// it ends.
+func TestRepliesBeforeTheEnd(t *testing.T) {
+	_, conn, ended := onPipe(&lineServer{handle: echo})
+	go io.WriteString(conn, "  7 call one\n8 call two\nnonsense\n") //nolint:errcheck // the replies show it
+	r := bufio.NewReader(conn)
+	wantLine(t, r, "7 reply one")
+	wantLine(t, r, "8 reply two")
+	if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "0 bye ") {
+		t.Errorf("got %q, %v", line, err)
+	}
+	<-ended
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, conn, ended := onPipe(&lineServer{handle: echo})

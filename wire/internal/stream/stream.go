@@ -22,7 +22,10 @@ type Framer interface {
 	// after a timeout. The next call has the same bytes without those dropped,
 	// and more behind them.
 	//
-	// An error closes the connection. The Framer is not used again after it.
+	// Next may change the bytes: the next call has them as it left them.
+	//
+	// An error closes the connection, io.EOF as if the peer had ended it between
+	// frames. The Framer is not used again after it.
 	Next(buf []byte) (from, to int, err error)
 }
 
@@ -44,6 +47,17 @@ type Session interface {
 	// Receive returned, and head what has arrived of the frame in question. What
 	// it appends to dst is sent before the connection is closed.
 	LastWords(head []byte, err error, dst []byte) []byte
+}
+
+// Parting is what a [Session] may also be, at either end, if its protocol does
+// not let a connection go without a word.
+type Parting interface {
+	// Goodbye is called when the connection is about to be closed in good order,
+	// behind all replies and LastWords. err is nil if this end has had enough, io.EOF
+	// if the peer has, and else what LastWords gets. What is appended to dst is
+	// sent if the peer takes it soon. Goodbye may be called during the Session's
+	// other methods, and more than once.
+	Goodbye(err error, dst []byte) []byte
 }
 
 // A Frame is what a [Session] says of the bytes of one frame.
