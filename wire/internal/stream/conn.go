@@ -99,7 +99,11 @@ func newConn(o owner, raw net.Conn, w *watch) *Conn {
 	c.w = newWriter(raw, cfg.timeouts.Write)
 	c.w.busy = func() bool { return c.load.Load() > 1 }
 	c.w.begins = c.beWatched
-	c.w.failed = c.cancel
+	c.w.drained = c.hasDrained
+	c.w.failed = func() {
+		c.cancel()
+		c.hasDrained()
+	}
 	return c
 }
 
@@ -238,6 +242,13 @@ func (c *Conn) endCalls(err error) {
 func (c *Conn) fail(err error) {
 	c.endCalls(err)
 	c.w.fail(err)
+}
+
+// hasDrained wakes a reader that waits for room in the writer.
+func (c *Conn) hasDrained() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room.Broadcast()
 }
 
 // raiseLimit lets frames be as long as n.
