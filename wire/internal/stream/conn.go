@@ -99,11 +99,7 @@ func newConn(o owner, raw net.Conn, w *watch) *Conn {
 	c.w = newWriter(raw, cfg.timeouts.Write)
 	c.w.busy = func() bool { return c.load.Load() > 1 }
 	c.w.begins = c.beWatched
-	c.w.drained = c.hasDrained
-	c.w.failed = func() {
-		c.cancel()
-		c.hasDrained()
-	}
+	c.w.failed = c.cancel
 	return c
 }
 
@@ -242,13 +238,6 @@ func (c *Conn) endCalls(err error) {
 func (c *Conn) fail(err error) {
 	c.endCalls(err)
 	c.w.fail(err)
-}
-
-// hasDrained wakes a reader that waits for room in the writer.
-func (c *Conn) hasDrained() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.room.Broadcast()
 }
 
 // raiseLimit lets frames be as long as n.

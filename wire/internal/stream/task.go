@@ -147,12 +147,11 @@ func (c *Conn) refuseHere(task Task, why error, frame *buffer) error {
 	return nil
 }
 
-// hasRoom reports whether a task with a frame of size bytes may run: there are
-// not too many, they do not hold too much, and the peer reads the replies. c.mu
-// is held.
+// hasRoom reports whether a task with a frame of size bytes may run. c.mu is
+// held.
 func (c *Conn) hasRoom(size int) bool {
 	cfg := c.owner.config()
-	return c.active < cfg.maxInFlight && (c.active == 0 || c.held+size <= 2*cfg.maxFrame) && !c.w.isFull()
+	return c.active < cfg.maxInFlight && (c.active == 0 || c.held+size <= 2*cfg.maxFrame)
 }
 
 // runHere runs a task on the reading goroutine. That is not the reader any

@@ -31,7 +31,6 @@ type writer struct {
 	busy    func() bool // more units are likely to come at once
 	begins  func()      // called when a write begins; it sees to it that check is called
 	failed  func()      // called after the first error; may be nil
-	drained func()      // called when the queue is not full any more; may be nil
 	// resumable is set if a write that a deadline ended can go on, as on a
 	// socket. On a TLS connection it cannot.
 	resumable bool
@@ -41,12 +40,11 @@ type writer struct {
 	mu       sync.Mutex
 	queue    []*buffer
 	queued   int
-	full     atomic.Bool // queued is more than maxQueued
-	appended int64       // bytes ever queued
-	written  int64       // bytes ever handed to the socket
-	flushing bool        // true whenever the queue is not empty
-	lent     bool        // the goroutine that flushes is a caller's or the reader's
-	shaken   bool        // a deadline in the past is set to get that goroutine back
+	appended int64 // bytes ever queued
+	written  int64 // bytes ever handed to the socket
+	flushing bool  // true whenever the queue is not empty
+	lent     bool  // the goroutine that flushes is a caller's or the reader's
+	shaken   bool  // a deadline in the past is set to get that goroutine back
 	err      error
 	broken   atomic.Bool // err is set
 	waiting  int
@@ -101,9 +99,6 @@ func (w *writer) write(ctx context.Context, unit *buffer) (end int64, err error)
 	return end, nil
 }
 
-// isFull reports whether write would wait.
-func (w *writer) isFull() bool { return w.full.Load() }
-
 // offer is write for a goroutine that must not wait for room: it reports false,
 // and unit is still the caller's, if there is none.
 func (w *writer) offer(unit *buffer) bool {
@@ -148,9 +143,6 @@ func (w *writer) push(unit *buffer) (end int64, lead bool) {
 	n := len(unit.b)
 	w.appended += int64(n)
 	w.queued += n
-	if w.queued > maxQueued {
-		w.full.Store(true)
-	}
 	last := len(w.queue) - 1
 	if last >= 0 && n < large && (len(w.queue[last].b) < large || n <= cap(w.queue[last].b)-len(w.queue[last].b)) {
 		w.queue[last].b = append(w.queue[last].b, unit.b...)
@@ -328,10 +320,6 @@ func (w *writer) send(b *batch) (done bool) {
 		w.mu.Lock()
 		w.queued -= n
 		w.written += int64(n)
-		drained := w.queued <= maxQueued && w.full.Load()
-		if drained {
-			w.full.Store(false)
-		}
 		w.notify()
 		shaken := w.shaken
 		if shaken {
@@ -339,9 +327,6 @@ func (w *writer) send(b *batch) (done bool) {
 			w.calm()
 		}
 		w.mu.Unlock()
-		if drained && w.drained != nil {
-			w.drained()
-		}
 		switch {
 		case shaken && (err == nil || errors.Is(err, os.ErrDeadlineExceeded)):
 			return false
@@ -421,7 +406,6 @@ func (w *writer) fail(err error) {
 	if first {
 		w.err = err
 		w.broken.Store(true)
-		w.full.Store(false)
 		w.queue = nil
 		w.notify()
 	}
