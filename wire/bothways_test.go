@@ -70,6 +70,7 @@ func TestBothWays(t *testing.T) {
 		{"jsonrpc+tcp://127.0.0.1:0", ""},
 		{"jsonrpc+tcp://127.0.0.1:0", "?framing=header"},
 		{"jsonrpc+tcp://127.0.0.1:0", "?framing=netstring"},
+		{"jsonrpc+ws://127.0.0.1:0/path", ""},
 		{"msgpackrpc+tcp://127.0.0.1:0", ""},
 		{"msgpackrpc+tcp://127.0.0.1:0", "?envelope=map"},
 	} {

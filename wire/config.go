@@ -103,7 +103,7 @@ func WithMethods(reg *everywire.Registry) DialOption {
 
 // WithOffers lets the server call the methods of reg over this connection, from
 // the handlers of calls that came by it: see [Caller]. Only the wires on streams
-// (jsonrpc+tcp, jsonrpc+unix, msgpackrpc) go both ways; others refuse the
+// (jsonrpc+tcp, jsonrpc+unix, jsonrpc+ws, msgpackrpc) go both ways; others refuse the
 // option.
 func WithOffers(reg *everywire.Registry) DialOption {
 	return dialOnly(func(c *config) { c.offers = reg })

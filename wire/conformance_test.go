@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 		"jsonrpc+tcp?framing=header",
 		"jsonrpc+tcp?framing=netstring",
 		"jsonrpc+unix",
+		"jsonrpc+ws",
 		"msgpackrpc+tcp?meta=on",
 		"msgpackrpc+unix?meta=on",
 		"grpc",

@@ -7,6 +7,7 @@
 //	jsonrpc+http://host:8081/rpc
 //	jsonrpc+tcp://host:7070
 //	jsonrpc+unix:///run/x.sock
+//	jsonrpc+ws://host:8082/path
 //	msgpackrpc+tcp+tls://host:7071?ca=ca.pem
 //	grpc://host:9090?codec=json
 //

@@ -23,6 +23,7 @@ var makers = map[shape]maker{
 	{"jsonrpc", "http"}:    {jsonrpc.NewHTTPServer, jsonrpc.NewHTTPConn, false},
 	{"jsonrpc", "tcp"}:     {jsonrpc.NewServer, jsonrpc.NewConn, true},
 	{"jsonrpc", "unix"}:    {jsonrpc.NewServer, jsonrpc.NewConn, true},
+	{"jsonrpc", "ws"}:      {jsonrpc.NewWebSocketServer, jsonrpc.NewWebSocketConn, true},
 	{"msgpackrpc", "tcp"}:  {msgpackrpc.NewServer, msgpackrpc.NewConn, true},
 	{"msgpackrpc", "unix"}: {msgpackrpc.NewServer, msgpackrpc.NewConn, true},
 	{"grpc", "tcp"}:        {grpcwire.NewServer, grpcwire.NewConn, false},

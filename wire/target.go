@@ -17,7 +17,7 @@ import (
 type Target struct {
 	// Wire is rest, jsonrpc, msgpackrpc or grpc.
 	Wire string
-	// Transport is http, tcp or unix.
+	// Transport is http, tcp, unix or ws.
 	Transport string
 	TLS       bool
 	// Addrs are host:port pairs, or the path of one unix socket.
@@ -40,7 +40,7 @@ var wires = []struct {
 	plain      bool // written without the default transport
 }{
 	{"rest", []string{"http", "unix"}, true},
-	{"jsonrpc", []string{"tcp", "http", "unix"}, false},
+	{"jsonrpc", []string{"tcp", "http", "unix", "ws"}, false},
 	{"msgpackrpc", []string{"tcp", "unix"}, false},
 	{"grpc", []string{"tcp", "unix"}, true},
 }
@@ -136,7 +136,7 @@ func (t *Target) parseAddress(s, rest string) error {
 	}
 	addrs, path, hasPath := strings.Cut(rest, "/")
 	if hasPath && path != "" {
-		if t.Transport != "http" {
+		if t.Transport != "http" && t.Transport != "ws" {
 			return targetError(s, "%s has no path: remove %q", t, "/"+path)
 		}
 		t.Path = "/" + path

@@ -16,17 +16,18 @@ func TestParseTarget(t *testing.T) {
 		return m
 	}
 	for in, want := range map[string]Target{
-		"rest://:8080":                    {Wire: "rest", Transport: "http", Addrs: []string{":8080"}},
-		"rest+http://h:80":                {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}},
-		"rest+tls://h:80/":                {Wire: "rest", Transport: "http", TLS: true, Addrs: []string{"h:80"}},
-		"rest://h:80/api/v1":              {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}, Path: "/api/v1"},
-		"rest://h:80?reconnect":           {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}, Options: opts("reconnect", "")},
-		"jsonrpc+http://h:8081/api/rpc":   {Wire: "jsonrpc", Transport: "http", Addrs: []string{"h:8081"}, Path: "/api/rpc"},
-		"jsonrpc+tcp://h:7070":            {Wire: "jsonrpc", Transport: "tcp", Addrs: []string{"h:7070"}},
-		"jsonrpc://h:7070?framing=line":   {Wire: "jsonrpc", Transport: "tcp", Addrs: []string{"h:7070"}, Options: opts("framing", "line")},
-		"jsonrpc+unix:///run/x.sock":      {Wire: "jsonrpc", Transport: "unix", Addrs: []string{"/run/x.sock"}},
-		"msgpackrpc+tcp+tls://h:1?ca=c.p": {Wire: "msgpackrpc", Transport: "tcp", TLS: true, Addrs: []string{"h:1"}, Options: opts("ca", "c.p")},
-		"grpc://a:1,b:2,[::1]:3":          {Wire: "grpc", Transport: "tcp", Addrs: []string{"a:1", "b:2", "[::1]:3"}},
+		"rest://:8080":                        {Wire: "rest", Transport: "http", Addrs: []string{":8080"}},
+		"rest+http://h:80":                    {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}},
+		"rest+tls://h:80/":                    {Wire: "rest", Transport: "http", TLS: true, Addrs: []string{"h:80"}},
+		"rest://h:80/api/v1":                  {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}, Path: "/api/v1"},
+		"rest://h:80?reconnect":               {Wire: "rest", Transport: "http", Addrs: []string{"h:80"}, Options: opts("reconnect", "")},
+		"jsonrpc+http://h:8081/api/rpc":       {Wire: "jsonrpc", Transport: "http", Addrs: []string{"h:8081"}, Path: "/api/rpc"},
+		"jsonrpc+ws+tls://h:8082/ws?meta=off": {Wire: "jsonrpc", Transport: "ws", TLS: true, Addrs: []string{"h:8082"}, Path: "/ws", Options: opts("meta", "off")},
+		"jsonrpc+tcp://h:7070":                {Wire: "jsonrpc", Transport: "tcp", Addrs: []string{"h:7070"}},
+		"jsonrpc://h:7070?framing=line":       {Wire: "jsonrpc", Transport: "tcp", Addrs: []string{"h:7070"}, Options: opts("framing", "line")},
+		"jsonrpc+unix:///run/x.sock":          {Wire: "jsonrpc", Transport: "unix", Addrs: []string{"/run/x.sock"}},
+		"msgpackrpc+tcp+tls://h:1?ca=c.p":     {Wire: "msgpackrpc", Transport: "tcp", TLS: true, Addrs: []string{"h:1"}, Options: opts("ca", "c.p")},
+		"grpc://a:1,b:2,[::1]:3":              {Wire: "grpc", Transport: "tcp", Addrs: []string{"a:1", "b:2", "[::1]:3"}},
 		"grpc://h:1?codec=json&lb=round_robin": {
 			Wire: "grpc", Transport: "tcp", Addrs: []string{"h:1"}, Options: opts("codec", "json", "lb", "round_robin"),
 		},
@@ -71,6 +72,9 @@ func TestParseTargetErrors(t *testing.T) {
 		"grpc://h:80?ca=x":               `grpc has no option "ca": it has codec, lb`,
 		"msgpackrpc+tcp://h:1?framing=l": `no option "framing"`,
 		"jsonrpc+tcp://h:1?framing=x":    `it is one of line`,
+		"jsonrpc+ws://h:1?framing=line":  `jsonrpc+ws has no option "framing"`,
+		"jsonrpc+tcp://h:1?origins=a.b":  `no option "origins"`,
+		"msgpackrpc+ws://h:1":            `msgpackrpc has no transport "ws"`,
 	} {
 		_, err := ParseTarget(in)
 		if err == nil || !strings.Contains(err.Error(), want) {

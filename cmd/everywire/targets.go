@@ -19,6 +19,7 @@ func (*targetsCmd) Run(a *app) error {
   jsonrpc+http://localhost:8081/rpc
   jsonrpc+tcp://localhost:7070
   jsonrpc+unix:///run/x.sock
+  jsonrpc+ws://localhost:8082/path
   msgpackrpc+tcp://localhost:7071?meta=on
   grpc://localhost:9090?codec=json
 

@@ -26,6 +26,11 @@ const (
 	// framingDetect: the first byte of the connection says which of the first
 	// three it is. For servers, which write in the framing that they read.
 	framingDetect
+	// framingWebSocket and framingWebSocketMasked are what the two ends of a
+	// WebSocket write, the second one the client; they read by a
+	// [webSocketSession]. They are no values of the option.
+	framingWebSocket
+	framingWebSocketMasked
 )
 
 var framingNames = [...]string{"line", "header", "netstring", "concat"}
@@ -52,6 +57,8 @@ func (f framing) wrap(dst []byte, start int) []byte {
 	switch f {
 	case framingConcat:
 		return dst
+	case framingWebSocket, framingWebSocketMasked:
+		return wrapWebSocket(dst, start, opText, f == framingWebSocketMasked)
 	case framingHeader:
 		head := append(strconv.AppendInt(append(room[:0], contentLength...), n, 10), "\r\n\r\n"...)
 		return insert(dst, start, head)

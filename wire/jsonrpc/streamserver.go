@@ -28,22 +28,32 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newService(cfg)
+	engine, _, err := streamServerConfig(cfg, framing, alpnStream)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := stream.ServerConfigOf(cfg, alpnStream)
+	return &streamServer{stream.NewServer(engine)}, nil
+}
+
+// streamServerConfig makes the configuration of an engine that serves what cfg
+// has.
+func streamServerConfig(cfg *rpc.ServerConfig, f framing, alpn ...string) (stream.ServerConfig, *service, error) {
+	engine, err := stream.ServerConfigOf(cfg, alpn...)
 	if err != nil {
-		return nil, err
+		return engine, nil, err
+	}
+	s, err := newService(cfg)
+	if err != nil {
+		return engine, nil, err
 	}
 	back, err := newEncoder(&rpc.ClientConfig{
 		Target: "the client of " + wireName, Limits: cfg.Limits, TLS: cfg.TLS, Options: cfg.Options,
 	})
 	if err != nil {
-		return nil, err
+		return engine, nil, err
 	}
-	engine.Open = func(c *stream.Conn) stream.Session { return s.newSession(c, framing, back) }
-	return &streamServer{stream.NewServer(engine)}, nil
+	engine.Open = func(c *stream.Conn) stream.Session { return s.newSession(c, f, back) }
+	return engine, s, nil
 }
 
 // newSession is the end of a connection that offers the methods of s. Handlers
