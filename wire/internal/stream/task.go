@@ -271,14 +271,26 @@ func (c *Conn) ended(size int) {
 }
 
 // write queues a reply. It waits while the queue is full: the peer does not
-// read, and is given up after the write timeout.
+// read, and is given up after the write timeout. Replies that wait count as
+// held: a peer that does not read is not read from any more when they are too
+// many.
 func (c *Conn) write(unit *buffer) {
-	if len(unit.b) == 0 {
-		unit.free()
+	if c.w.offer(unit) {
 		return
 	}
+	size := len(unit.b)
+	c.hold(size)
 	// An error has closed the connection already, and the reader reports it.
 	_, _ = c.w.write(context.Background(), unit)
+	c.hold(-size)
+}
+
+func (c *Conn) hold(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held += n; n < 0 {
+		c.room.Broadcast()
+	}
 }
 
 // flush writes the replies that the reader has collected. It reports false if
@@ -303,7 +315,7 @@ func (c *Conn) flush() bool {
 	gen := c.gen
 	c.mu.Unlock()
 	c.beWatched()
-	c.write(unit)
+	_, _ = c.w.write(context.Background(), unit) // as in write
 	c.mu.Lock()
 	lost := c.gen != gen
 	if !lost {
