@@ -143,7 +143,7 @@ type constructors struct {
 	conn   func(*rpc.ClientConfig) (rpc.Conn, error)
 }
 
-var transports = []constructors{{"tcp", NewServer, NewConn}, {"http", NewHTTPServer, NewHTTPConn}}
+var transports = []constructors{{"tcp", NewServer, NewConn}, {"http", NewHTTPServer, NewHTTPConn}, {"ws", NewWebSocketServer, NewWebSocketConn}}
 
 func serverConfig(reg *everywire.Registry, limits everywire.Limits) *rpc.ServerConfig {
 	return &rpc.ServerConfig{Registry: reg, Limits: limits.WithDefaults(), Logger: slog.New(slog.DiscardHandler)}

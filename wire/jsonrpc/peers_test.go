@@ -113,7 +113,7 @@ func TestServerOfJRPC2(t *testing.T) {
 	}
 }
 
-// TestTLS: both transports over TLS, with the handshake's state at both ends.
+// TestTLS: every transport over TLS, with the handshake's state at both ends.
 func TestTLS(t *testing.T) {
 	cert, pool := selfSigned(t)
 	for _, tr := range transports {
@@ -134,7 +134,7 @@ func TestTLS(t *testing.T) {
 			conn := dial(t, tr.conn, cfg)
 			var p peer.Peer
 			out, err := everywire.Call[textMessage](t.Context(), conn, "t.Peer/Secure", &empty{}, grpc.Peer(&p))
-			want := map[string]string{"tcp": alpnStream, "http": alpnHTTP1}[tr.name]
+			want := map[string]string{"tcp": alpnStream, "http": alpnHTTP1, "ws": alpnHTTP1}[tr.name]
 			if err != nil || out.Text != want {
 				t.Errorf("%v, %v, want %s", out, err, want)
 			}

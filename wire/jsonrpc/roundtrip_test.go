@@ -21,7 +21,7 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// each runs a test for both transports, with and without descriptions at the
+// each runs a test for every transport, with and without descriptions at the
 // client, so that both the full and the short form are used.
 func each(t *testing.T, run func(t *testing.T, f *fixture, conn grpc.ClientConnInterface)) {
 	for _, tr := range transports {

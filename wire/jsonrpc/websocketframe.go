@@ -120,12 +120,14 @@ func (f *webSocketFramer) Next(buf []byte) (from, to int, err error) {
 // wait drops what is done with, and nothing of a message that has begun, so
 // that the connection is not taken for an idle one.
 func (f *webSocketFramer) wait() (from int) {
-	from = f.pos
-	if f.begun {
-		from = f.first
+	if !f.begun {
+		from = f.pos
+		f.pos = 0
+		return from
 	}
-	f.pos -= from
-	f.first, f.start, f.end = f.first-from, f.start-from, f.end-from
+	from = f.first
+	f.first = 0
+	f.pos, f.start, f.end = f.pos-from, f.start-from, f.end-from
 	return from
 }
 
@@ -235,11 +237,12 @@ func wrapWebSocket(dst []byte, start int, opcode byte, masked bool) []byte {
 	if !masked {
 		return insert(dst, start, head)
 	}
-	var key [4]byte
-	_, _ = rand.Read(key[:]) // never fails
 	head[1] |= 0x80
-	head = append(head, key[:]...)
+	head = append(head, 0, 0, 0, 0)
 	dst = insert(dst, start, head)
-	mask(dst[start+len(head):], binary.LittleEndian.Uint32(key[:]))
+	payload := start + len(head)
+	key := dst[payload-4 : payload]
+	_, _ = rand.Read(key) // never fails
+	mask(dst[payload:], binary.LittleEndian.Uint32(key))
 	return dst
 }
