@@ -186,7 +186,9 @@ func unixPairs(t testing.TB) func() (net.Conn, net.Conn, error) {
 	return socketPairs(t, "unix", filepath.Join(t.TempDir(), "s"))
 }
 
-// overTLS wraps the connections of pair. httptest brings the certificate.
+// overTLS wraps the connections of pair, and shakes hands: who waits for that
+// waits for a mutex, which stops the clock of a bubble. httptest brings the
+// certificate.
 func overTLS(pair func() (net.Conn, net.Conn, error)) func() (net.Conn, net.Conn, error) {
 	web := httptest.NewUnstartedServer(nil)
 	web.StartTLS()
@@ -197,7 +199,12 @@ func overTLS(pair func() (net.Conn, net.Conn, error)) func() (net.Conn, net.Conn
 		if err != nil {
 			return nil, nil, err
 		}
-		return tls.Client(client, &tls.Config{InsecureSkipVerify: true}), tls.Server(server, cfg), nil //nolint:gosec // what is tested is the frames
+		secure := tls.Server(server, cfg)
+		shaken := make(chan error, 1)
+		go func() { shaken <- secure.Handshake() }()
+		ours := tls.Client(client, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // what is tested is the frames
+		err = ours.Handshake()
+		return ours, secure, errors.Join(err, <-shaken)
 	}
 }
 

@@ -66,10 +66,13 @@ func (c *Conn) give() {
 	c.offerLead()
 }
 
-// offerLead wakes a caller to take the lead. Without one, a connection that
-// must always be read gets a reader. c.mu is held.
+// offerLead wakes a caller to take the lead, if it can be had. Without one, a
+// connection that must always be read gets a reader. c.mu is held.
 func (c *Conn) offerLead() {
-	if c.lead == vacant && !c.waiters.wakeNewest() && c.owner.keepsReading() {
+	if c.lead != vacant && c.lead != waiting {
+		return
+	}
+	if !c.waiters.wakeNewest() && c.owner.keepsReading() {
 		c.ensureReader()
 	}
 }
@@ -175,7 +178,7 @@ func (c *Conn) read(me *waiter) {
 				return
 			}
 			delivered = delivered || got == callDelivered
-			if c.out != nil && len(c.out.b) >= flushAt && !c.flush() {
+			if c.out != nil && (c.replies >= together || len(c.out.b) >= flushAt) && !c.flush() {
 				return
 			}
 		} else {

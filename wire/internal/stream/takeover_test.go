@@ -123,6 +123,39 @@ func TestCallsBackWithoutRoom(t *testing.T) {
 	})
 }
 
+// The same if a reader of the connection's own has read that second request: it
+// waits for room, and leaves the reading to the handler that waits.
+func TestCallsBackWhileReaderWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := &lineServer{handle: func(ctx context.Context, text string) string {
+			time.Sleep(few) // meanwhile another one reads
+			call := &lineCall{text: text}
+			if _, err := connOf(ctx).Do(ctx, call); err != nil {
+				return err.Error()
+			}
+			return "got " + strings.TrimSpace(call.reply)
+		}}
+		_, conn, ended := onPipe(far, func(cfg *stream.ServerConfig) { cfg.MaxInFlight = 1 })
+		r := bufio.NewReader(conn)
+		send := func(s string) {
+			if _, err := io.WriteString(conn, s); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		send("7 call a\n")
+		wantLine(t, r, "1 call a")
+		send("8 call b\n")
+		send("1 reply x\n")
+		wantLine(t, r, "7 reply got 1 reply x")
+		wantLine(t, r, "2 call b")
+		send("2 reply y\n")
+		wantLine(t, r, "8 reply got 2 reply y")
+		conn.Close()
+		<-ended
+	})
+}
+
 // A task that panics or ends its goroutine is answered wherever it runs, and
 // leaves nothing behind.
 func TestTasksThatDoNotReturn(t *testing.T) {

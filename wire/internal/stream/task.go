@@ -86,6 +86,7 @@ func (c *Conn) begin(task Task, size int, frame *buffer, me *waiter) (received, 
 			}
 			c.setLead(waiting)
 			gen = c.gen
+			c.offerLead()
 		}
 		c.room.Wait()
 		if c.err != nil {
@@ -162,8 +163,9 @@ func (c *Conn) runHere(task Task, pace *Pace, size int, frame *buffer) (got rece
 		c.apart = false
 	}
 	if c.out == nil {
-		c.out = newBuffer()
+		c.out, c.replies = newBuffer(), 0
 	}
+	c.replies++
 	out, start := c.out, len(c.out.b)
 	mine := c.rd.buf
 	c.mu.Lock()

@@ -3,7 +3,6 @@ package stream_test
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -27,16 +26,6 @@ func alone(t *testing.T, pair func() (net.Conn, net.Conn, error)) (*stream.Clien
 	ours, theirs, err := pair()
 	if err != nil {
 		t.Fatal(err)
-	}
-	shaken := make(chan error, 1)
-	if secure, ok := theirs.(*tls.Conn); ok {
-		go func() { shaken <- secure.Handshake() }()
-		if err := ours.(*tls.Conn).Handshake(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-shaken; err != nil {
-			t.Fatal(err)
-		}
 	}
 	dialled := false
 	client := stream.NewClient(stream.ClientConfig{
