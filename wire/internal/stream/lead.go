@@ -145,9 +145,10 @@ func (c *Conn) checkLead() bool {
 	return false
 }
 
-// ensureReader starts a reader if there is none. c.mu is held.
+// ensureReader starts a reader if there is none. A connection that must always
+// be read gets one to see its end, too. c.mu is held.
 func (c *Conn) ensureReader() {
-	if c.lead == vacant && c.err == nil {
+	if c.lead == vacant && (c.err == nil || c.owner.keepsReading()) {
 		c.take(nil)
 		c.readers.Go(func() { c.read(nil) })
 	}

@@ -238,6 +238,55 @@ func TestHandlerNeverReturns(t *testing.T) {
 	})
 }
 
+// A held connection gives what it has read when the test says so.
+type held struct {
+	net.Conn
+	reads   int
+	release chan struct{}
+}
+
+func (h *held) Read(b []byte) (int, error) {
+	n, err := h.Conn.Read(b)
+	if h.reads++; h.reads > 1 {
+		<-h.release
+	}
+	return n, err
+}
+
+// A connection that Shutdown cuts off while a handler reads it, and has just
+// got bytes, ends all the same.
+func TestShutdownCutsOffHandlerThatReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := &lineServer{handle: func(ctx context.Context, text string) string {
+			_, err := connOf(ctx).Do(ctx, &lineCall{text: text})
+			return fmt.Sprint(err)
+		}}
+		release := make(chan struct{})
+		ours, theirs := net.Pipe()
+		srv := stream.NewServer(stream.ServerConfig{Open: far.session, MaxFrame: 1000, MaxInFlight: 1})
+		ended := make(chan struct{})
+		go func() {
+			srv.ServeConn(&held{Conn: theirs, release: release})
+			close(ended)
+		}()
+		if _, err := io.WriteString(ours, "1 call back\n"); err != nil {
+			t.Fatal(err)
+		}
+		wantLine(t, bufio.NewReader(ours), "1 call back")
+		if _, err := io.WriteString(ours, "2 ca"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := srv.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Shutdown returned %v", err)
+		}
+		close(release)
+		<-ended
+		ours.Close()
+	})
+}
+
 // Notifications are told in the order in which they came.
 func TestNotificationsKeepOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
