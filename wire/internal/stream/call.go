@@ -37,11 +37,16 @@ func (c *Conn) free(p *call) {
 	c.owner.config().calls.Put(p)
 }
 
+// suspectAt is the length of a request from which the next call looks whether
+// the peer has closed the connection: it may have found the request too long. A
+// look costs a system call.
+const suspectAt = 4 << 10
+
 // register makes a pending call with an id that no call in flight has. Ids are
 // counted up and wrap around. The error is that the connection is broken.
 func (c *Conn) register(s *Stream) (*call, error) {
 	c.mu.Lock()
-	if c.err == nil && c.lead == vacant && len(c.pending) == 0 && c.peeker.isClosed() {
+	if c.err == nil && c.lead == vacant && len(c.pending) == 0 && c.suspect.CompareAndSwap(true, false) && c.peeker.isClosed() {
 		// Nobody reads, so nobody has seen that the peer closed the connection.
 		// This call has not been sent, and can use another one. A call that is
 		// pending reads to the end: TLS may hold its reply.
@@ -144,6 +149,9 @@ func (c *Conn) request(ctx context.Context, x Exchange, p *call) (end int64, err
 		forget()
 		unit.free()
 		return 0, err
+	}
+	if len(unit.b) >= suspectAt {
+		c.suspect.Store(true)
 	}
 	if end, err = c.w.write(ctx, unit); err != nil {
 		forget()

@@ -24,7 +24,8 @@ type Conn struct {
 	peer    *peer.Peer
 	session Session
 	w       *writer
-	peeker  *peeker // of the client's end
+	peeker  *peeker     // of the client's end
+	suspect atomic.Bool // the peer may have closed the connection over what it was sent
 	watch   *watch
 	watched atomic.Bool     // the watch knows
 	ctx     context.Context //nolint:containedctx // lives as long as the connection
@@ -36,6 +37,7 @@ type Conn struct {
 	// Of whoever has the lead.
 	rd       reader
 	out      *buffer // replies that are not with the writer yet
+	replies  int     // how many
 	apart    bool    // the last task had a goroutine of its own
 	deadline bool    // a read deadline is set
 	renewAt  int     // set it anew when so many bytes of the frame are there
@@ -126,6 +128,9 @@ func (c *Conn) part(err error) {
 	p, ok := c.session.(Parting)
 	if !ok {
 		return
+	}
+	if errors.Is(err, errStopped) || errors.Is(err, errIdle) {
+		err = nil
 	}
 	unit := newBuffer()
 	if unit.b = p.Goodbye(err, unit.b); len(unit.b) == 0 {

@@ -80,18 +80,15 @@ func (r *reader) makeRoom() {
 	switch {
 	case r.buf == nil:
 		r.buf, r.r, r.w = newReadBuffer(smallRead), 0, 0
+	case r.w == size && size < largeRead:
+		r.replace(largeRead) // the last read filled it, so there is probably more
 	case r.r == r.w:
-		// Everything is consumed. If the last read filled the buffer there is
-		// probably more: take a large one. One that is too large for long is
-		// given back.
-		filled := r.w == size
 		r.r, r.w = 0, 0
 		switch {
-		case filled && size < largeRead:
-			r.replace(largeRead)
 		case size > largeRead:
 			r.replace(largeRead)
 		case size > smallRead:
+			// One that is too large for long is given back.
 			if r.calm++; r.calm > calmReads {
 				r.calm = 0
 				r.replace(smallRead)

@@ -16,6 +16,7 @@ const (
 	maxQueued = 1 << 20   // bytes in the queue above which callers wait
 	chunk     = 256 << 10 // what must be written within one write timeout
 	large     = 32 << 10  // units of this size are not copied together
+	together  = 32        // units that are worth a write of their own
 )
 
 // A writer combines writes: whoever finds no write under way writes all that
@@ -44,6 +45,8 @@ type writer struct {
 	written  int64 // bytes ever handed to the socket
 	flushing bool  // true whenever the queue is not empty
 	lent     bool  // the goroutine that flushes is a caller's or the reader's
+	yielding bool  // it lets others append before it begins
+	units    int   // that were appended since
 	shaken   bool  // a deadline in the past is set to get that goroutine back
 	err      error
 	broken   atomic.Bool // err is set
@@ -91,10 +94,10 @@ func (w *writer) write(ctx context.Context, unit *buffer) (end int64, err error)
 		unit.free()
 		return 0, err
 	}
-	end, lead := w.push(unit)
+	end, lead, yield := w.join(unit)
 	w.mu.Unlock()
 	if lead {
-		w.lead()
+		w.lead(yield)
 	}
 	return end, nil
 }
@@ -112,10 +115,10 @@ func (w *writer) offer(unit *buffer) bool {
 		w.mu.Unlock()
 		return false
 	}
-	_, lead := w.push(unit)
+	_, lead, yield := w.join(unit)
 	w.mu.Unlock()
 	if lead {
-		w.lead()
+		w.lead(yield)
 	}
 	return true
 }
@@ -155,6 +158,23 @@ func (w *writer) push(unit *buffer) (end int64, lead bool) {
 		w.flushing, w.lent = true, true
 	}
 	return w.appended, lead
+}
+
+// join is push for a goroutine that is lent to the writer: if lead is true it
+// must call [writer.lead]. When more units are likely it yields first; whoever
+// brings the last of as many as are worth a write takes its place, so that the
+// peer gets them while the others are still being made.
+func (w *writer) join(unit *buffer) (end int64, lead, yield bool) {
+	end, lead = w.push(unit)
+	switch {
+	case lead && w.busy():
+		w.yielding, w.units, yield = true, 1, true
+	case !lead && w.yielding:
+		if w.units++; w.units >= together {
+			w.yielding, lead = false, true
+		}
+	}
+	return end, lead, yield
 }
 
 // flushed waits until the bytes up to end are with the socket.
@@ -220,10 +240,17 @@ func (w *writer) notify() {
 // lead writes the queue on the goroutine of a caller or of the reader: its own
 // bytes and one round more. What comes later is left to a goroutine, and so is
 // what the socket does not take within a tick or two of the watch.
-func (w *writer) lead() {
+func (w *writer) lead(yield bool) {
 	w.begins()
-	if w.busy() {
+	if yield {
 		runtime.Gosched() // let others append: one system call for all
+		w.mu.Lock()
+		mine := w.yielding // or that of one who yields now, and finds it taken
+		w.yielding = false
+		w.mu.Unlock()
+		if !mine {
+			return
+		}
 	}
 	if !w.resumable {
 		go w.flush(nil)
