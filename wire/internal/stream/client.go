@@ -286,14 +286,15 @@ func (c *Client) dial(ctx context.Context) (*Conn, error) {
 		raw, err = c.cfg.Dial(ctx)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
+	if c.closed {
+		c.mu.Unlock() // TLS may take seconds to close
 		if err == nil {
 			_ = raw.Close() // nobody has used it
 		}
 		return nil, errClosing
-	case err != nil:
+	}
+	defer c.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	conn := newConn(c, raw, &c.watch)
