@@ -169,7 +169,8 @@ func TestReaderIsNotHeldByItsWrites(t *testing.T) {
 		}
 		reply := strings.Repeat("r", 100_000)
 		far := &lineServer{handle: func(context.Context, string) string { return reply }}
-		srv := stream.NewServer(stream.ServerConfig{Open: far.session, MaxFrame: 1 << 20, MaxInFlight: 1000})
+		// Twice the longest frame is what the replies that wait may hold.
+		srv := stream.NewServer(stream.ServerConfig{Open: far.session, MaxFrame: 20 << 20, MaxInFlight: 1000})
 		ended := make(chan struct{})
 		go func() {
 			srv.ServeConn(theirs)
