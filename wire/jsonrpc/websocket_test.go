@@ -94,6 +94,7 @@ const sumReplyText = `{"jsonrpc":"2.0","result":41,"id":1}`
 func TestWebSocketServer(t *testing.T) {
 	addr := serve(t, NewWebSocketServer, serverConfig(newFixture().reg, everywire.Limits{}))
 	half := len(sumRequestLine) / 2
+	other, otherReply := strings.Replace(sumRequestLine, `"id":1`, `"id":2`, 1), strings.Replace(sumReplyText, `"id":1`, `"id":2`, 1)
 	noJSON := `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the text is not JSON: `
 	for name, tc := range map[string]struct {
 		send []fragment
@@ -102,7 +103,7 @@ func TestWebSocketServer(t *testing.T) {
 		"text":           {[]fragment{{0x81, sumRequestLine}}, []fragment{{0x81, sumReplyText}}},
 		"binary":         {[]fragment{{0x82, sumRequestLine}}, []fragment{{0x81, sumReplyText}}},
 		"white space":    {[]fragment{{0x81, " \r\n" + sumRequestLine + "\n"}}, []fragment{{0x81, sumReplyText}}},
-		"two":            {[]fragment{{0x81, sumRequestLine}, {0x81, sumRequestLine}}, []fragment{{0x81, sumReplyText}, {0x81, sumReplyText}}},
+		"two":            {[]fragment{{0x81, sumRequestLine}, {0x81, other}}, []fragment{{0x81, sumReplyText}, {0x81, otherReply}}},
 		"in parts":       {[]fragment{{0x01, sumRequestLine[:half]}, {0x00, ""}, {0x80, sumRequestLine[half:]}}, []fragment{{0x81, sumReplyText}}},
 		"a ping":         {[]fragment{{0x89, "are you there?"}}, []fragment{{0x8a, "are you there?"}}},
 		"a pong":         {[]fragment{{0x8a, "unasked"}, {0x81, sumRequestLine}}, []fragment{{0x81, sumReplyText}}},
@@ -367,6 +368,7 @@ func TestWebSocketHandshake(t *testing.T) {
 		"POST":                {open, "POST / HTTP/1.1\r\nHost: a\r\n" + upgrade + key + version, 405, "Allow", "GET"},
 		"no upgrade":          {open, plain, 426, "Upgrade", "websocket"},
 		"another upgrade":     {open, plain + "Upgrade: h2c\r\nConnection: upgrade\r\n" + key + version, 426, "Upgrade", "websocket"},
+		"no upgrade here":     {open, plain, 426, "Connection", "Upgrade"},
 		"HTTP/1.0":            {open, "GET / HTTP/1.0\r\n" + upgrade + key + version, 426, "Upgrade", "websocket"},
 		"no version":          {open, plain + upgrade + key, 400, "Sec-WebSocket-Version", "13"},
 		"version 8":           {open, plain + upgrade + key + "Sec-WebSocket-Version: 8\r\n", 400, "Sec-WebSocket-Version", "13"},

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // A wsPeer is a server by hand: the other end of one connection of a client.
@@ -171,6 +172,36 @@ func TestWebSocketClient(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A client that has had no call for long says goodbye, and connects again for
+// the next one; so does one that connects for every call.
+func TestWebSocketClientGoes(t *testing.T) {
+	for _, option := range []rpc.Options{{"idle": "20ms"}, {"reconnect": ""}} {
+		goodbyes := make(chan string, 2)
+		addr := byHand(t, func(p *wsPeer) {
+			p.accept("", "")
+			if first, _ := p.masked(); first != 0x81 {
+				t.Errorf("the call is a frame %#x", first)
+			}
+			if _, err := p.Write(wsFrame(0x81, sumReplyText, false)); err != nil {
+				t.Error(err)
+			}
+			_, payload := p.masked()
+			goodbyes <- payload
+		})
+		cfg := clientConfig(addr, nil)
+		cfg.Options = option
+		conn := dial(t, NewWebSocketConn, cfg)
+		for id := 1; id <= 2; id++ {
+			if _, err := everywire.Call[everywire.Document](t.Context(), conn, "arith.Arith/Sum", &sumRequest{}); err != nil {
+				t.Errorf("%v: %v", option, err)
+			}
+			if got := <-goodbyes; got != "\x03\xe8" {
+				t.Errorf("%v: the connection was closed with %q, want 1000", option, got)
+			}
+		}
 	}
 }
 

@@ -105,7 +105,9 @@ func (s *webSocketServer) Shutdown(ctx context.Context) error {
 // upgrade answers a request, and hands its connection to the engine.
 func (s *webSocketServer) upgrade(w http.ResponseWriter, r *http.Request) {
 	if status, why := s.check(w.Header(), r); status != 0 {
-		w.Header().Set("Connection", "close") // there may be a body
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close") // or net/http would wait for the body
+		}
 		http.Error(w, why, status)
 		return
 	}
@@ -137,6 +139,7 @@ func (s *webSocketServer) check(answer http.Header, r *http.Request) (status int
 		return http.StatusMethodNotAllowed, "a WebSocket begins with GET, not with " + r.Method
 	case !r.ProtoAtLeast(1, 1) || !hasToken(r.Header, "Upgrade", "websocket") || !hasToken(r.Header, "Connection", "upgrade"):
 		answer.Set("Upgrade", "websocket")
+		answer.Set("Connection", "Upgrade")
 		return http.StatusUpgradeRequired, "here is JSON-RPC over WebSocket: the request does not ask for an upgrade to it"
 	case len(version) != 1 || version[0] != webSocketVersion:
 		answer.Set("Sec-WebSocket-Version", webSocketVersion)

@@ -28,7 +28,9 @@ func (s *suite) expectDifferences(name string, want *observation) {
 // HTTP/1.1 gives no way to go on sending while receiving that proxies and
 // clients would keep up; JSON-RPC over HTTP neither. MessagePack-RPC has fixed
 // arrays and no extension for it.
-func (s *suite) carriesStreams() bool { return s.is("grpc", "jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws") }
+func (s *suite) carriesStreams() bool {
+	return s.is("grpc", "jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws")
+}
 
 // saysPaths is true for REST: a path without a route may have meant anything, so
 // the message speaks of the path, not of a method; the code is the same.

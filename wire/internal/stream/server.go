@@ -115,11 +115,12 @@ func (s *Server) ServeConn(raw net.Conn) {
 // server is closing.
 func (s *Server) start(raw net.Conn) *serverConn {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.closing {
+		s.mu.Unlock()   // TLS may take seconds to close
 		_ = raw.Close() // nobody has used it
 		return nil
 	}
+	defer s.mu.Unlock()
 	sc := &serverConn{raw: raw, closed: make(chan struct{})}
 	s.conns[sc] = struct{}{}
 	s.running.Add(1)
@@ -184,10 +185,8 @@ func (o *servedConn) over(c *Conn, err error, head []byte) {
 	c.endCalls(cause)
 	c.waitIdle()
 	switch {
-	case errors.Is(err, io.EOF):
-		c.part(io.EOF)
-	case errors.Is(err, errStopped), errors.Is(err, errIdle):
-		c.part(nil)
+	case errors.Is(err, io.EOF), errors.Is(err, errStopped), errors.Is(err, errIdle):
+		c.part(err)
 	case isNetError(err):
 		c.fail(cause)
 		return
