@@ -107,7 +107,7 @@ func TestNotAFrame(t *testing.T) {
 // it ends.
 func TestRepliesBeforeTheEnd(t *testing.T) {
 	_, conn, ended := onPipe(&lineServer{handle: echo})
-	go io.WriteString(conn, "  7 call one\n8 call two\nnonsense\n") //nolint:errcheck // the replies show it
+	go io.WriteString(conn, "  7 call one\n8 call two\nnonsense\n") // the replies show it
 	r := bufio.NewReader(conn)
 	wantLine(t, r, "7 reply one")
 	wantLine(t, r, "8 reply two")
