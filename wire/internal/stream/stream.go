@@ -65,6 +65,9 @@ type Frame struct {
 	Kind Kind
 	ID   uint32 // of our call, for Reply and Part
 	Task Task   // for Request
+	// Lasts is set for a request that goes on with more frames: it does not count
+	// its own frame as held, for it may run for as long as the connection.
+	Lasts bool
 }
 
 // Kind is what the engine does with a frame.
