@@ -144,7 +144,7 @@ func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 	if !t.text.batch && requests[0].opensStream() {
 		opened := s.openStream(&requests[0])
 		t.free()
-		return stream.Frame{Kind: stream.Request, Task: opened}, nil
+		return stream.Frame{Kind: stream.Request, Task: opened, Lasts: true}, nil
 	}
 	kept := 0
 	for i := range requests {

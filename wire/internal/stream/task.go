@@ -50,7 +50,11 @@ func (c *Conn) receive(frame []byte, me *waiter) (received, error) {
 		return nothingSpecial, err
 	}
 	if f.Kind == Request {
-		return c.begin(f.Task, len(frame), copied, me)
+		size := len(frame)
+		if f.Lasts {
+			size = 0
+		}
+		return c.begin(f.Task, size, copied, me)
 	}
 	if f.Kind == Reply || f.Kind == Part {
 		err = c.deliver(f.ID, f.Kind, frame, copied)
