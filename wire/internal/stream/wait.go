@@ -91,9 +91,13 @@ func (c *Conn) await(ctx context.Context, w *waiter) {
 		case reading, over:
 			c.waiters.add(w)
 			c.mu.Unlock()
-			select {
-			case <-w.wake:
-			case <-ctx.Done():
+			if done := ctx.Done(); done == nil {
+				<-w.wake
+			} else {
+				select {
+				case <-w.wake:
+				case <-done:
+				}
 			}
 			c.mu.Lock()
 			c.waiters.remove(w)
