@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,13 +137,13 @@ func onStream(t *testing.T) (*stream.Client, *lineStream, *lineCall, net.Conn, *
 func TestCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s, call, conn, r := onStream(t)
-		sent := 0
+		var sent atomic.Int32
 		go func() {
 			for _, n := range []int{stream.Window - 1, 3 * stream.Window, 1, 1} {
 				if err := s.send(t.Context(), strings.Repeat("x", n)); err != nil {
 					t.Error(err)
 				}
-				sent++
+				sent.Add(1)
 			}
 		}()
 		want := func(n int) {
@@ -153,8 +154,8 @@ func TestCredit(t *testing.T) {
 		want(stream.Window - 1)
 		want(3 * stream.Window) // one byte of credit was left
 		synctest.Wait()
-		if sent != 2 {
-			t.Fatalf("%d messages were sent without credit", sent)
+		if sent.Load() != 2 {
+			t.Fatalf("%d messages were sent without credit", sent.Load())
 		}
 		grant := func(n int) {
 			t.Helper()
@@ -164,13 +165,13 @@ func TestCredit(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		grant(3*stream.Window - 1) // which makes the credit 0
-		if sent != 2 {
-			t.Fatalf("%d messages were sent without credit", sent)
+		if sent.Load() != 2 {
+			t.Fatalf("%d messages were sent without credit", sent.Load())
 		}
 		grant(1)
 		want(1)
-		if sent != 3 {
-			t.Fatalf("%d messages were sent", sent)
+		if sent.Load() != 3 {
+			t.Fatalf("%d messages were sent", sent.Load())
 		}
 		grant(1)
 		want(1)
