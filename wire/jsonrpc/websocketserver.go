@@ -123,7 +123,7 @@ func (s *webSocketServer) upgrade(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The handler ends, so that net/http can let go of what it has for requests.
-	go s.engine.ServeConn(conn)
+	s.engine.Start(conn)
 }
 
 // check returns the status and the reason to refuse a request, 0 for none. See

@@ -111,6 +111,9 @@ func (s *Server) ServeConn(raw net.Conn) {
 	}
 }
 
+// Start begins to serve a connection that was accepted elsewhere, and returns.
+func (s *Server) Start(raw net.Conn) { s.start(raw) }
+
 // start begins to serve a connection. It returns nil, with raw closed, if the
 // server is closing.
 func (s *Server) start(raw net.Conn) *serverConn {
