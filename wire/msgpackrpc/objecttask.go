@@ -87,7 +87,7 @@ func (s *session) control(t *objectTask) {
 		return
 	}
 	if id, ok := memberOf(t.params, "id"); ok {
-		s.objects.Cancel(rpc.Key{Text: id, IsSet: true})
+		s.flights.Cancel(rpc.Key{Text: id, IsSet: true})
 	}
 }
 
@@ -99,15 +99,15 @@ func (s *session) start(t *objectTask) {
 	if t.invalid == "" && !t.oneWay && typeOf(t.id) != msgpack.Nil {
 		key = rpc.Key{Text: t.id, IsSet: true}
 	}
-	if t.ctx = s.objects.Start(key); t.ctx == nil {
+	if t.ctx = s.flights.Start(key); t.ctx == nil {
 		t.invalid = fmt.Sprintf("a request with the id %s is in flight already", shown(t.id))
 		t.id = nil
-		t.ctx = s.objects.Start(rpc.Key{})
+		t.ctx = s.flights.Start(rpc.Key{})
 	}
 }
 
 // end releases what object took.
-func (t *objectTask) end() { t.session.objects.End(t.ctx) }
+func (t *objectTask) end() { t.session.flights.End(t.ctx) }
 
 // readMembers reads meta and timeout_ms, which this wire adds to the
 // specification. It returns what is wrong with them.

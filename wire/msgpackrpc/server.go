@@ -55,7 +55,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 func (s *service) newSession(c *stream.Conn, maxFrame int) *session {
 	ss := &session{service: s, conn: c, framer: framer{max: maxFrame}, slots: make(chan struct{}, max(1, s.cfg.Limits.MaxInFlight))}
 	back := func() grpc.ClientConnInterface { return s.back(c, ss.maps.Load()) }
-	ss.arrays, ss.objects = rpc.NewFlights(c.Context(), back), rpc.NewFlights(c.Context(), back)
+	ss.flights = rpc.NewFlights(c.Context(), back)
 	return ss
 }
 
@@ -86,8 +86,7 @@ type session struct {
 	meta  *meta         // of the message that must come next; Receive's only
 	slots chan struct{} // taken by the elements of batches
 
-	arrays  *rpc.Flights // the calls of the specification
-	objects *rpc.Flights // those of JSON-RPC
+	flights *rpc.Flights // the specification's calls by number, those of JSON-RPC by their ids as written
 	maps    atomic.Bool  // the peer has sent maps
 }
 
@@ -150,9 +149,9 @@ func (s *session) request(e *envelope, m *meta) *task {
 	} else {
 		t.resolve(name, &e.r)
 	}
-	if t.ctx = s.arrays.Start(rpc.Key{Number: uint64(t.id), IsSet: true}); t.ctx == nil {
+	if t.ctx = s.flights.Start(rpc.Key{Number: uint64(t.id), IsSet: true}); t.ctx == nil {
 		t.err = status.Errorf(codes.InvalidArgument, "a request with the message id %d is in flight already", t.id)
-		t.ctx = s.arrays.Start(rpc.Key{})
+		t.ctx = s.flights.Start(rpc.Key{})
 	}
 	return t
 }
@@ -174,7 +173,7 @@ func (s *session) notification(e *envelope, m *meta) (*task, error) {
 	}
 	t := s.newTask()
 	t.meta, t.oneWay = m, true
-	t.ctx = s.arrays.Start(rpc.Key{})
+	t.ctx = s.flights.Start(rpc.Key{})
 	t.resolve(name, &e.r)
 	return t, nil
 }
@@ -187,7 +186,7 @@ func (s *session) cancelCall(r *msgpack.Reader) error {
 	if err != nil {
 		return err
 	}
-	s.arrays.Cancel(rpc.Key{Number: uint64(id), IsSet: true})
+	s.flights.Cancel(rpc.Key{Number: uint64(id), IsSet: true})
 	return nil
 }
 

@@ -105,7 +105,7 @@ func (t *task) answer(dst []byte) []byte {
 		result, header, trailer = out.Status, out.Header, out.Trailer
 	}
 	failed := result.Code() != codes.OK
-	switch canceled := t.session.arrays.End(t.ctx); {
+	switch canceled := t.session.flights.End(t.ctx); {
 	case canceled:
 		return dst
 	case t.oneWay:
@@ -147,7 +147,7 @@ func (t *task) encode(v any) (n int, err error) {
 
 // Abort is [stream.Task]'s.
 func (t *task) Abort(dst []byte) []byte {
-	if t.session.arrays.End(t.ctx) || t.oneWay {
+	if t.session.flights.End(t.ctx) || t.oneWay {
 		return dst
 	}
 	return appendError(dst, t.id, rpc.DidNotReturn)
@@ -155,7 +155,7 @@ func (t *task) Abort(dst []byte) []byte {
 
 // Refuse is [stream.Task]'s.
 func (t *task) Refuse(why error, dst []byte) []byte {
-	if t.session.arrays.End(t.ctx) || t.oneWay {
+	if t.session.flights.End(t.ctx) || t.oneWay {
 		return dst
 	}
 	return appendError(dst, t.id, status.Convert(why))

@@ -40,7 +40,7 @@ type Key struct {
 // the contexts of all calls. caller may be nil; else its result is what [Caller]
 // returns in handlers.
 func NewFlights(conn context.Context, caller func() grpc.ClientConnInterface) *Flights {
-	f := &Flights{conn: conn, caller: caller, byNumber: map[uint64]*CallContext{}}
+	f := &Flights{conn: conn, caller: caller}
 	context.AfterFunc(conn, f.endAll)
 	return f
 }
@@ -56,6 +56,9 @@ func (f *Flights) Start(key Key) *CallContext {
 	case key.Text == nil:
 		if f.byNumber[key.Number] != nil {
 			return nil
+		}
+		if f.byNumber == nil {
+			f.byNumber = map[uint64]*CallContext{}
 		}
 		f.byNumber[key.Number] = c
 	default:

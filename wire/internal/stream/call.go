@@ -67,6 +67,9 @@ func (c *Conn) register(s *Stream) (*call, error) {
 	}
 	p := c.owner.config().calls.Get().(*call)
 	p.id, p.stream = c.lastID, s
+	if c.pending == nil {
+		c.pending = map[uint32]*call{}
+	}
 	c.pending[p.id] = p
 	c.load.Add(1)
 	return p, nil

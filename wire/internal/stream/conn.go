@@ -94,7 +94,7 @@ func (cfg *connConfig) set(maxFrame, maxInFlight int, t Timeouts, l *slog.Logger
 
 func newConn(o owner, raw net.Conn, w *watch) *Conn {
 	cfg := o.config()
-	c := &Conn{owner: o, raw: raw, peer: rpc.PeerOf(raw), watch: w, pending: map[uint32]*call{}}
+	c := &Conn{owner: o, raw: raw, peer: rpc.PeerOf(raw), watch: w}
 	c.limit.Store(int64(cfg.maxFrame))
 	c.room.L = &c.mu
 	c.ctx, c.cancel = context.WithCancel(context.Background())

@@ -23,7 +23,7 @@ func newTestConn(t *testing.T) *Conn {
 func TestIDsWrapAround(t *testing.T) {
 	c := newTestConn(t)
 	c.lastID = math.MaxUint32 - 2
-	c.pending[math.MaxUint32] = &call{}
+	c.pending = map[uint32]*call{math.MaxUint32: {}}
 	c.pending[1] = &call{}
 	for _, want := range []uint32{math.MaxUint32 - 1, 0, 2} {
 		p, err := c.register(nil)
