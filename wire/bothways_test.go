@@ -3,7 +3,7 @@ package wire_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -82,7 +82,7 @@ func TestBothWays(t *testing.T) {
 			for i := range 20 {
 				wg.Go(func() {
 					for deep := range int32(7) {
-						text := fmt.Sprint(i)
+						text := strconv.Itoa(i)
 						a, err := everywire.Call[answer](t.Context(), conn, "both.Ways/Pass", &question{text, deep})
 						if want := text + strings.Repeat("!", int(deep)); err != nil || a.Text != want {
 							t.Errorf("%d deep: %v, %v, want %q", deep, a, err, want)

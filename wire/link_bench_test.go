@@ -44,7 +44,7 @@ func BenchmarkLondon(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer srv.Shutdown(context.Background()) //nolint:errcheck // nothing is in flight
+				defer srv.Shutdown(context.Background())
 				conn, err := wire.Dial(srv.Targets()[0].String()+shape.options, wire.WithDialer(l.B.DialContext),
 					wire.WithTLSConfig(&tls.Config{InsecureSkipVerify: true})) //nolint:gosec // what is measured is the time
 				if err != nil {

@@ -259,11 +259,10 @@ func (c *Client) dialShared(d *dialing) {
 	d.conn, d.err = c.dial(c.ctx)
 	c.mu.Lock()
 	c.dialing = nil
-	switch {
-	case d.err == nil:
+	if d.err == nil {
 		c.current.Store(d.conn)
 		c.fails = 0
-	default:
+	} else {
 		c.fails++
 		c.lastErr = d.err
 		if c.fails > 1 {

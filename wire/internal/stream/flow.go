@@ -223,7 +223,7 @@ func (s *Stream) Recv(ctx context.Context) ([]byte, error) {
 // why.
 func (s *Stream) Send(ctx context.Context, add func(dst []byte) (out []byte, cost int, err error)) (err error) {
 	unit := newBuffer()
-	cost := 0
+	var cost int
 	if unit.b, cost, err = add(unit.b); err != nil {
 		unit.free()
 		return err

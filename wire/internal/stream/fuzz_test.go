@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -86,7 +87,7 @@ func converse(t *testing.T, pieces [][]byte) (answers string) {
 				n := 0
 				for ; ; n++ {
 					if _, err := s.recv(ctx); err != nil {
-						return fmt.Sprint(n)
+						return strconv.Itoa(n)
 					}
 				}
 			},
@@ -158,7 +159,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-func answer(t *testing.T, wire, cuts []byte) (ends string) {
+func answer(t *testing.T, wire, cuts []byte) string {
+	var ends strings.Builder
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		dialled := false
@@ -196,9 +198,9 @@ func answer(t *testing.T, wire, cuts []byte) (ends string) {
 		time.Sleep(tick)
 		theirs.Close()
 		for i := range calls {
-			ends += fmt.Sprintf("%q %v\n", calls[i].reply, <-done[i])
+			fmt.Fprintf(&ends, "%q %v\n", calls[i].reply, <-done[i])
 		}
 		client.Close()
 	})
-	return ends
+	return ends.String()
 }

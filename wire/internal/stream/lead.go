@@ -42,10 +42,11 @@ var (
 	errInterrupted = errors.New("reading was interrupted")
 )
 
-// take makes the calling goroutine the reader. c.mu is held. ctx may be nil.
+// take makes the calling goroutine the reader, whom interrupt is to call back
+// when ctx ends. c.mu is held.
 func (c *Conn) take(ctx context.Context) {
 	c.setLead(reading)
-	if ctx != nil && ctx.Done() != nil {
+	if ctx.Done() != nil {
 		c.leadCtx = ctx
 	}
 	c.beWatched()
@@ -149,7 +150,7 @@ func (c *Conn) checkLead() bool {
 // be read gets one to see its end, too. c.mu is held.
 func (c *Conn) ensureReader() {
 	if c.lead == vacant && (c.err == nil || c.owner.keepsReading()) {
-		c.take(nil)
+		c.take(context.Background())
 		c.readers.Go(func() { c.read(nil) })
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +42,7 @@ func TestBothEndsWrite(t *testing.T) {
 		var wg sync.WaitGroup
 		for g := range 6 {
 			wg.Go(func() {
-				text := fmt.Sprint(g) + large
+				text := strconv.Itoa(g) + large
 				if err := e.call(t.Context(), text, text); err != nil {
 					t.Error(err)
 				}
@@ -305,7 +305,7 @@ func TestLargeReplyAfterPeersCall(t *testing.T) {
 		for g := range 4 {
 			wg.Go(func() {
 				for i := range 50 {
-					text := fmt.Sprint((g + i) % 10)
+					text := strconv.Itoa((g + i) % 10)
 					if err := e.call(t.Context(), text, strings.Repeat(text, size)); err != nil {
 						t.Error(err)
 						return

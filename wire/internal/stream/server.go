@@ -153,7 +153,7 @@ func (s *Server) serve(sc *serverConn) {
 		c.drain()
 	}
 	c.mu.Lock()
-	c.take(nil)
+	c.take(context.Background())
 	c.mu.Unlock()
 	c.read(nil)
 }

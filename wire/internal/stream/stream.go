@@ -74,7 +74,7 @@ type Frame struct {
 type Kind uint8
 
 const (
-	// Nothing: the session has done what there was to do.
+	// Nothing is left to do: the session has done what there was.
 	Nothing Kind = iota
 	// Request is to be run: the frame has a Task.
 	Request

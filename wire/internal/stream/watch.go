@@ -50,8 +50,9 @@ func (w *watch) look() {
 	clear(conns[len(busy):])
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	added := w.conns
-	if w.conns = append(busy, added...); len(w.conns) > 0 {
+	busy = append(busy, w.conns...)
+	w.conns = busy
+	if len(busy) > 0 {
 		w.arm()
 	}
 }
