@@ -32,8 +32,8 @@ type headerFramer struct {
 	length    int
 	hasLength bool
 	done      bool // the block has ended: the message begins at line
-	// charset is the last Content-Type that was found good: peers send the
-	// same with each message.
+	// contentType is the last that was found good: peers send the same with each
+	// message.
 	contentType string
 }
 
