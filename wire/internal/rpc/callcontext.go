@@ -111,7 +111,7 @@ func (c *CallContext) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
-		f()
+		go f() // package context holds a mutex that f takes
 		return func() bool { return false }
 	}
 	defer c.mu.Unlock()
