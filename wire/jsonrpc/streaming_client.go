@@ -178,14 +178,13 @@ func (f *clientFlow) Recv(ctx context.Context) ([]byte, *rpc.Outcome, error) {
 			f.peeked = nil
 			return msg, nil, nil
 		}
-		wasHeaded := f.isHeaded()
 		msg, err := f.next(ctx)
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case msg != nil:
 			return msg, nil, nil
-		case wasHeaded || f.outcome != nil:
+		case f.outcome != nil:
 			return nil, f.outcome, nil
 		}
 	}
@@ -220,6 +219,8 @@ func (f *clientFlow) next(ctx context.Context) ([]byte, error) {
 		return reply, nil
 	case err != nil:
 		return nil, err
+	case msg[0] == headerMark && f.isHeaded():
+		return nil, status.Errorf(codes.Internal, "the peer sent %s twice, or behind a message", headerMethod)
 	case msg[0] == headerMark:
 		md, err := parseMeta(msg[1:])
 		if err != nil {

@@ -427,6 +427,8 @@ func TestForeignServerMistakes(t *testing.T) {
 	}{
 		{"headers that are none", notifyLine("header", `,"meta":[]`), codes.Internal, "meta"},
 		{"a header without meta", notifyLine("header", ""), codes.Internal, "meta"},
+		{"headers twice", strings.Repeat(notifyLine("header", `,"meta":{}`), 2), codes.Internal, "rpc.stream.header twice"},
+		{"headers behind a message", messageLine("{}") + notifyLine("header", `,"meta":{}`), codes.Internal, "rpc.stream.header twice, or behind a message"},
 		{"a message without message", notifyLine("message", ""), codes.Internal, "rpc.stream.message"},
 		{"what is no message", messageLine(`{"text":1}`), codes.Internal, "text"},
 		{"an overrun", strings.Repeat(messageLine(`{"text":"`+strings.Repeat("x", stream.Window)+`"}`), 2), codes.ResourceExhausted, "window"},
