@@ -126,7 +126,7 @@ func (s *serverSession) parse(t *text, frame []byte) error {
 // finds the request that came before it.
 func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 	if id, ok := idAtEnd(frame); ok {
-		s.ahead.frame = nil
+		s.ahead = readAhead{} // all of it: the next request is read into it
 		return stream.Frame{Kind: stream.Reply, ID: id}, nil
 	}
 	t := tasks.Get().(*task)
