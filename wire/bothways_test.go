@@ -95,6 +95,32 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
+// A server of JSON-RPC 1.0, which answers both versions, calls a client in the
+// version that the client speaks.
+func TestBothWaysVersions(t *testing.T) {
+	for _, version := range []string{"1.0", "2.0"} {
+		offers := everywire.NewRegistry()
+		everywire.Handle(offers, "both.Ways/Pass", pass)
+		reg := everywire.NewRegistry()
+		everywire.Handle(reg, "both.Ways/Pass", pass)
+		srv, err := wire.Serve(t.Context(), reg, []string{"jsonrpc+tcp://127.0.0.1:0?version=1.0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := wire.Dial("jsonrpc+tcp://"+srv.Targets()[0].Addrs[0]+"?version="+version, wire.WithOffers(offers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := everywire.Call[answer](t.Context(), conn, "both.Ways/Pass", &question{"x", 3})
+		if err != nil || a.Text != "x!!!" {
+			t.Errorf("%s: %v, %v", version, a, err)
+		}
+		if err := errors.Join(conn.Close(), srv.Shutdown(context.Background())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What a client does not offer is unknown to its server, and its errors reach
 // the first caller.
 func TestBothWaysErrors(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 type encoder struct {
 	cfg   *rpc.ClientConfig
 	codec json.Codec
-	v1    bool     // write JSON-RPC 1.0
-	forms sync.Map // *everywire.Method -> *clientForm
+	v1    bool      // write JSON-RPC 1.0
+	forms *sync.Map // *everywire.Method -> *clientForm
 }
 
 func newEncoder(cfg *rpc.ClientConfig) (*encoder, error) {
@@ -33,7 +33,17 @@ func newEncoder(cfg *rpc.ClientConfig) (*encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &encoder{cfg: cfg, codec: codec, v1: v1}, nil
+	return &encoder{cfg: cfg, codec: codec, v1: v1, forms: new(sync.Map)}, nil
+}
+
+// speaking is the encoder in version 1.0, or not.
+func (e *encoder) speaking(v1 bool) *encoder {
+	if e.v1 == v1 {
+		return e
+	}
+	other := *e
+	other.v1 = v1
+	return &other
 }
 
 type clientForm struct {

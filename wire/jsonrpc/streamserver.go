@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -64,8 +65,9 @@ func (s *service) newSession(c *stream.Conn, f framing, back *encoder) *serverSe
 		who: caller{peer: c.Peer()}, slots: make(chan struct{}, max(1, s.cfg.Limits.MaxInFlight)),
 	}
 	session.ids = rpc.NewFlights(c.Context(), func() grpc.ClientConnInterface {
-		// By now the framing is known, which the client chooses.
-		return &streamConn{encoder: back, framing: session.framing, engine: c, cancel: true, meta: true}
+		// By now the framing and the version are known, which the other end chooses.
+		v1 := session.v1.Load()
+		return &streamConn{encoder: back.speaking(v1), framing: session.framing, engine: c, cancel: !v1, meta: true}
 	})
 	session.line.quick = session.readAhead
 	return session
@@ -84,6 +86,7 @@ type serverSession struct {
 	who     caller
 	ids     *rpc.Flights
 	streams openStreams
+	v1      atomic.Bool   // the other end has sent a request of JSON-RPC 1.0
 	slots   chan struct{} // taken by the elements of batches
 	ahead   readAhead
 }
@@ -145,6 +148,9 @@ func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 		opened := s.openStream(&requests[0])
 		t.free()
 		return stream.Frame{Kind: stream.Request, Task: opened, Lasts: true}, nil
+	}
+	if len(requests) > 0 && requests[0].v1 && !s.v1.Load() {
+		s.v1.Store(true)
 	}
 	kept := 0
 	for i := range requests {
