@@ -219,6 +219,8 @@ func TestWebSocketShutdown(t *testing.T) {
 	go func() { served <- srv.Serve(lis) }()
 	idle, busy := dialWebSocket(t, lis.Addr().String()), dialWebSocket(t, lis.Addr().String())
 	unasked := dialRaw(t, lis.Addr().String()) // has not asked for an upgrade
+	idle.send(string(wsFrames(true, fragment{0x81, sumRequestLine})))
+	idle.wantFrame(0x81, sumReplyText) // so the engine has the connection
 	busy.send(string(wsFrames(true, fragment{0x81, `{"jsonrpc":"2.0","method":"wait","params":["x"],"id":1}`})))
 	<-f.began
 	done := make(chan error, 1)
