@@ -149,7 +149,7 @@ func SplitMethod(name string) (service, method string, err error) {
 	s := strings.TrimPrefix(name, "/")
 	service, method, ok := strings.Cut(s, "/")
 	if !ok || service == "" || method == "" || strings.Contains(method, "/") {
-		return "", "", fmt.Errorf("method name %q is not of the form package.Service/Method", name)
+		return "", "", fmt.Errorf("method name %q is not of the form package.Service/Method, such as arith.Arith/Sum", name)
 	}
 	return service, method, nil
 }

@@ -66,6 +66,11 @@ func (t *Target) checkOptions(at side) error {
 	for name, value := range t.Options {
 		i := slices.IndexFunc(options, func(o OptionDoc) bool { return o.Name == name && o.fits(t) })
 		if i < 0 {
+			if slices.ContainsFunc(options, func(o OptionDoc) bool { return o.Name == name && o.Shapes[0] == "tls" }) && !t.TLS {
+				secure := *t
+				secure.TLS = true
+				return fmt.Errorf("%s has no option %q: it is for TLS, %s", shapeName(t), name, shapeName(&secure))
+			}
 			return fmt.Errorf("%s has no option %q: %s", shapeName(t), name, t.known(at))
 		}
 		o := &options[i]

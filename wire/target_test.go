@@ -69,7 +69,7 @@ func TestParseTargetErrors(t *testing.T) {
 		"grpc://h:80?codec=json&codec=x": "option codec is given 2 times",
 		"rest://h:80?reconnect=1":        `"reconnect" takes no value`,
 		"rest://h:80?%zz":                "malformed",
-		"grpc://h:80?ca=x":               `grpc has no option "ca": it has codec, lb`,
+		"grpc://h:80?ca=x":               `grpc has no option "ca": it is for TLS, grpc+tls`,
 		"msgpackrpc+tcp://h:1?framing=l": `no option "framing"`,
 		"jsonrpc+tcp://h:1?framing=x":    `it is one of line`,
 		"jsonrpc+ws://h:1?framing=line":  `jsonrpc+ws has no option "framing"`,

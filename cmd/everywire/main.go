@@ -100,7 +100,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "everywire: %s (everywire --help tells more)\n", oneLine(err))
+		fmt.Fprintf(stderr, "everywire: %s (%s tells more)\n", oneLine(err), helpFor(err))
 		return exitUsage
 	}
 	err = parsed.Run(a)
@@ -118,6 +118,18 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintln(stderr, "everywire:", oneLine(err))
 		return exitFailure
 	}
+}
+
+// helpFor is the command line whose help tells more about a mistake.
+func helpFor(err error) string {
+	name := "everywire"
+	var mistake *kong.ParseError
+	if errors.As(err, &mistake) && mistake.Context != nil {
+		if command := mistake.Context.Selected(); command != nil {
+			name += " " + command.Name
+		}
+	}
+	return name + " --help"
 }
 
 // oneLine keeps errors to one line each, and the terminal as it is: a message

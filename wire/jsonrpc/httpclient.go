@@ -141,7 +141,7 @@ func (c *httpConn) Close() error {
 }
 
 func (c *httpConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, rpc.NoStreams(wireName)
+	return nil, rpc.NoStreams(wireName + "+http")
 }
 
 func (c *httpConn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
