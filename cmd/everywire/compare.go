@@ -20,7 +20,7 @@ type compareCmd struct {
 	Baseline   string        `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
 	Link       []string      `sep:"none" placeholder:"SPEC" help:"The network between the two ends: loopback (the default), an emulated one such as rtt=4.364ms,rate=1gbit,loss=0.1%,jitter=0.2ms, or a named one: ${links}. Give it again for several."`
 	Callers    []int         `placeholder:"LIST" help:"How many callers call at once, one load each (default 1,32; 1,4 for a payload over 128 KiB)."`
-	Blocks     int           `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different with the default arms."`
+	Blocks     *int          `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different with the default arms."`
 	Payload    string        `type:"path" placeholder:"FILE" help:"Send this JSON document through echo instead of small sums."`
 	MaxMessage byteSize      `default:"4MiB" help:"The largest message (default ${default})."`
 	Quick      bool          `help:"About 20 seconds: figures, and no claim."`
@@ -127,15 +127,14 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 		return nil, nil, err
 	}
 	p := &plan.Plan{
-		Service: "arith", Arms: arms, Baseline: baseline, Callers: c.Callers, Links: links, Blocks: c.Blocks,
+		Service: "arith", Arms: arms, Baseline: baseline, Callers: c.Callers, Links: links, Blocks: fullBlocks,
 		Warmup: warmup, Measure: measure, Seed: c.Seed, MaxMessage: int(c.MaxMessage),
 	}
-	defaultBlocks := fullBlocks
 	if c.Quick {
-		p.Warmup, p.Measure, defaultBlocks = quickWarmup, quickMeasure, quickBlocks
+		p.Warmup, p.Measure, p.Blocks = quickWarmup, quickMeasure, quickBlocks
 	}
-	if p.Blocks == 0 {
-		p.Blocks = defaultBlocks
+	if c.Blocks != nil {
+		p.Blocks = *c.Blocks
 	}
 	if c.Measure != 0 {
 		p.Measure = c.Measure

@@ -88,6 +88,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"compare", "--link", "london", "--link", "rtt=142.5ms"}, "--link rtt=142.5ms is given twice"},
 		{[]string{"compare", "--wires", "ping"}, "nothing to compare"},
 		{[]string{"compare", "--baseline", "nope"}, `the baseline "nope" is not among the arms`},
+		{[]string{"compare", "--blocks", "0"}, "at least 1 is needed"},
 		{[]string{"compare", "--callers", "0"}, "must be at least 1"},
 		{[]string{"compare", "--callers", "99999999"}, "too many: up to 65536 callers and 10000 blocks"},
 		{[]string{"compare", "--blocks", "9223372036854775807"}, "too many: up to 65536 callers"},
