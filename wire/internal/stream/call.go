@@ -124,7 +124,7 @@ func (c *Conn) do(ctx context.Context, x Exchange) error {
 	c.mu.Unlock()
 	if err := p.err; err != nil {
 		c.free(p)
-		return c.broken(err, c.w.isWritten(end)) //nolint:contextcheck // the connection is closed: the wait is short
+		return c.broken(err, c.w.isWritten(ctx, end))
 	}
 	defer c.free(p)
 	return x.Read(p.reply)

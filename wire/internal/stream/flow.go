@@ -278,7 +278,7 @@ func (s *Stream) Reply(ctx context.Context) error {
 	}
 	defer s.Close()
 	if p.err != nil {
-		return c.broken(p.err, c.w.isWritten(s.end)) //nolint:contextcheck // the connection is closed: the wait is short
+		return c.broken(p.err, c.w.isWritten(ctx, s.end))
 	}
 	return s.exchange.Read(p.reply)
 }

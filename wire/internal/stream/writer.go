@@ -201,14 +201,17 @@ func (w *writer) drain(ctx context.Context) error {
 }
 
 // isWritten reports, for a connection that is broken, whether the bytes up to
-// end were handed to the socket. It waits for a write under way, which ends
-// because the connection is closed: the peer may have read and answered what
-// Write has not returned for yet.
-func (w *writer) isWritten(end int64) bool {
+// end were handed to the socket. It waits for a write under way: the peer may
+// have read and answered what Write has not returned for yet. That write ends
+// when the connection is closed, which may be after a goodbye or the replies of
+// what still runs. If ctx ends first, they may have been.
+func (w *writer) isWritten(ctx context.Context, end int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.flushing {
-		_ = w.wait(context.Background()) // that context does not end
+		if w.wait(ctx) != nil {
+			return true
+		}
 	}
 	return w.written >= end
 }

@@ -202,14 +202,34 @@ func TestWriteFails(t *testing.T) {
 		if err := <-waits; !errors.Is(err, want) {
 			t.Errorf("error is %v", err)
 		}
-		if !w.isWritten(first) || w.isWritten(g2) {
-			t.Errorf("written: first %v, second %v", w.isWritten(first), w.isWritten(g2))
+		if !w.isWritten(t.Context(), first) || w.isWritten(t.Context(), g2) {
+			t.Errorf("written: first %v, second %v", w.isWritten(t.Context(), first), w.isWritten(t.Context(), g2))
 		}
 		if err := w.drain(t.Context()); !errors.Is(err, want) {
 			t.Errorf("error is %v", err)
 		}
 		if _, err := w.write(t.Context(), unitOf("late")); !errors.Is(err, want) {
 			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+// A call whose connection is about to be closed does not wait beyond its context
+// for a write that the peer does not take.
+func TestIsWrittenEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(true)
+		w := newTestWriter(g)
+		w.post(unitOf("a"))
+		g.want(t, "a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if !w.isWritten(ctx, 1) {
+			t.Error("what is being written is said not to have been")
+		}
+		w.fail(net.ErrClosed)
+		if w.isWritten(t.Context(), 1) {
+			t.Error("what was not written is said to have been")
 		}
 	})
 }
