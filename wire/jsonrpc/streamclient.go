@@ -23,6 +23,7 @@ type streamConn struct {
 	client  *stream.Client // nil for calls of a server to its client
 	cancel  bool           // tell the other end about calls that nobody waits for
 	meta    bool           // send metadata and deadlines
+	quiet   bool           // but no deadlines, of which the caller may know nothing
 }
 
 // NewConn makes a client of JSON-RPC over byte streams.
@@ -146,7 +147,7 @@ func (x *clientCall) appendMembers(dst []byte) ([]byte, error) {
 		dst = append(dst, `,"meta":`...)
 		dst = appendMeta(dst, x.call.Metadata)
 	}
-	if deadline, ok := x.ctx.Deadline(); ok {
+	if deadline, ok := x.ctx.Deadline(); ok && !x.conn.quiet {
 		dst = append(dst, `,"timeout_ms":`...)
 		dst = strconv.AppendInt(dst, timeoutMS(time.Until(deadline)), 10)
 	}

@@ -67,7 +67,10 @@ func (s *service) newSession(c *stream.Conn, f framing, back *encoder) *serverSe
 	session.ids = rpc.NewFlights(c.Context(), func() grpc.ClientConnInterface {
 		// By now the framing and the version are known, which the other end chooses.
 		v1 := session.v1.Load()
-		return &streamConn{encoder: back.speaking(v1), framing: session.framing, engine: c, cancel: !v1, meta: true}
+		return &streamConn{
+			encoder: back.speaking(v1), framing: session.framing, engine: c, cancel: !v1,
+			meta: true, quiet: !session.extended.Load(),
+		}
 	})
 	session.line.quick = session.readAhead
 	return session
@@ -85,10 +88,13 @@ type serverSession struct {
 	conn    *stream.Conn
 	who     caller
 	ids     *rpc.Flights
-	streams openStreams
-	v1      atomic.Bool   // the other end has sent a request of JSON-RPC 1.0
-	slots   chan struct{} // taken by the elements of batches
-	ahead   readAhead
+	// extended is set if the other end has sent a member that this wire adds to
+	// the specification: it understands them.
+	extended atomic.Bool
+	streams  openStreams
+	v1       atomic.Bool   // the other end has sent a request of JSON-RPC 1.0
+	slots    chan struct{} // taken by the elements of batches
+	ahead    readAhead
 }
 
 // A readAhead is a request that the framer has read whole, so that its bytes
@@ -163,6 +169,9 @@ func (s *serverSession) Receive(frame []byte) (stream.Frame, error) {
 			r = &requests[kept]
 		}
 		kept++
+		if (r.meta != nil || r.timeout != nil) && !s.extended.Load() {
+			s.extended.Store(true)
+		}
 		s.service.resolve(r)
 		t.ctxs = append(t.ctxs, start(s.ids, r))
 	}
