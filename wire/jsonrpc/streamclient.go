@@ -49,7 +49,7 @@ func newStreamConn(cfg *rpc.ClientConfig, f framing, alpn string, adapt func(*st
 	if err != nil {
 		return nil, err
 	}
-	engine, err := stream.ConfigOf(cfg, alpn)
+	engine, err := stream.ClientConfigOf(cfg, alpn)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	default:
 		return nil, fmt.Errorf("option meta=%s: want on or off", v)
 	}
-	engine, err := stream.ConfigOf(cfg)
+	engine, err := stream.ClientConfigOf(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
-// ConfigOf is the configuration of a target's client, but for Open. The options
+// ClientConfigOf is the configuration of a target's client, but for Open. The options
 // are reconnect and idle.
-func ConfigOf(cfg *rpc.ClientConfig, alpn ...string) (ClientConfig, error) {
+func ClientConfigOf(cfg *rpc.ClientConfig, alpn ...string) (ClientConfig, error) {
 	_, perCall := cfg.Options["reconnect"]
 	idle, err := idleOf(cfg.Options)
 	return ClientConfig{

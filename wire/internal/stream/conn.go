@@ -206,10 +206,16 @@ func (c *Conn) broken(err error, written bool) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
+	return &BrokenError{Written: written, Err: reworded(err)}
+}
+
+// reworded is why a connection broke, for somebody who does not know what an
+// EOF is.
+func reworded(err error) error {
 	if err == io.EOF { //nolint:errorlint // the reader returns io.EOF itself
-		err = errors.New("the peer closed it")
+		return errors.New("the peer closed it")
 	}
-	return &BrokenError{Written: written, Err: err}
+	return err
 }
 
 // isBroken reports whether a call that begins now must fail. That a write has

@@ -1,5 +1,7 @@
 package stream
 
+import "net"
+
 // InFlight is what is under way on a connection: calls of this end, tasks of
 // the peer's, and the bytes of their frames.
 func (c *Conn) InFlight() (calls, tasks, bytes int) {
@@ -52,4 +54,11 @@ func (w *watch) sleeps() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.conns) == 0
+}
+
+// ServeConn serves one connection that was accepted elsewhere, until it ends.
+func (s *Server) ServeConn(raw net.Conn) {
+	if sc := s.start(raw); sc != nil {
+		<-sc.closed
+	}
 }

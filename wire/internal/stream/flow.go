@@ -172,7 +172,7 @@ func (c *Conn) brokenStream(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
-	return &BrokenError{Written: true, Err: err}
+	return &BrokenError{Written: true, Err: reworded(err)}
 }
 
 // Recv returns the next frame that was delivered, valid until the next call.

@@ -104,13 +104,6 @@ func (s *Server) Serve(lis net.Listener) error {
 	}
 }
 
-// ServeConn serves one connection that was accepted elsewhere, until it ends.
-func (s *Server) ServeConn(raw net.Conn) {
-	if sc := s.start(raw); sc != nil {
-		<-sc.closed
-	}
-}
-
 // Start begins to serve a connection that was accepted elsewhere, and returns.
 func (s *Server) Start(raw net.Conn) { s.start(raw) }
 

@@ -295,24 +295,6 @@ func (w *writer) flush(rest *batch) {
 	}
 }
 
-// A batch is a part of the queue that is being written.
-type batch struct {
-	owned []*buffer   // to free in the end
-	rest  net.Buffers // not written yet
-	one   [1][]byte   // the array of rest for the common batch of one
-}
-
-var batches = sync.Pool{New: func() any { return new(batch) }}
-
-func (b *batch) free() {
-	for i, buf := range b.owned {
-		buf.free()
-		b.owned[i] = nil
-	}
-	b.owned, b.rest, b.one[0] = b.owned[:0], nil, nil
-	batches.Put(b)
-}
-
 // more reports whether something is queued; if not, nobody flushes any more.
 func (w *writer) more() bool {
 	if w.err != nil || len(w.queue) == 0 {
@@ -345,7 +327,7 @@ func (w *writer) take() *batch {
 // is still to be sent.
 func (w *writer) send(b *batch) (done bool) {
 	for len(b.rest) > 0 {
-		n, err := w.sendChunk(b)
+		n, err := b.writeChunk(w.conn)
 		w.progress.Add(1)
 		w.mu.Lock()
 		w.queued -= n
@@ -376,26 +358,6 @@ func (w *writer) calm() {
 		w.shaken = false
 		_ = w.conn.SetWriteDeadline(time.Time{}) // fails only on a closed connection
 	}
-}
-
-// sendChunk writes about a chunk of b.rest and cuts off what was written.
-func (w *writer) sendChunk(b *batch) (int, error) {
-	if first := b.rest[0]; len(b.rest) == 1 || len(first) >= chunk {
-		n, err := w.conn.Write(first[:min(len(first), chunk)])
-		if b.rest[0] = first[n:]; n == len(first) {
-			b.rest = b.rest[1:]
-		}
-		return n, err
-	}
-	count, size := 0, 0
-	for count < len(b.rest) && size+len(b.rest[count]) <= chunk {
-		size += len(b.rest[count])
-		count++
-	}
-	some := b.rest[:count:count]
-	n, err := some.WriteTo(w.conn) // cuts off what was written
-	b.rest = b.rest[count-len(some):]
-	return int(n), err
 }
 
 // check is called by the watch. It reports whether a write is under way, and
