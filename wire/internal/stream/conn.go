@@ -39,6 +39,7 @@ type Conn struct {
 	out      *buffer // replies that are not with the writer yet
 	replies  int     // how many
 	apart    bool    // the last task had a goroutine of its own
+	runs     uint    // tasks that began on the reading goroutine
 	deadline bool    // a read deadline is set
 	renewAt  int     // set it anew when so many bytes of the frame are there
 

@@ -16,6 +16,9 @@ const (
 	longest = 400 * time.Microsecond
 	// memory is the number of tasks that the average is about.
 	memory = 64
+	// timed: of the tasks on the reading goroutine of a connection, one in so
+	// many is timed.
+	timed = 8
 )
 
 // A Pace keeps how long the tasks of one kind, such as the calls of one method,
