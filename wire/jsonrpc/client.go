@@ -1,9 +1,9 @@
 package jsonrpc
 
 import (
-	"slices"
+	"context"
 	"strconv"
-	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -20,8 +20,8 @@ import (
 type encoder struct {
 	cfg   *rpc.ClientConfig
 	codec json.Codec
-	v1    bool      // write JSON-RPC 1.0
-	forms *sync.Map // *everywire.Method -> *clientForm
+	v1    bool // write JSON-RPC 1.0
+	forms *form.Called
 }
 
 func newEncoder(cfg *rpc.ClientConfig) (*encoder, error) {
@@ -33,7 +33,7 @@ func newEncoder(cfg *rpc.ClientConfig) (*encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &encoder{cfg: cfg, codec: codec, v1: v1, forms: new(sync.Map)}, nil
+	return &encoder{cfg: cfg, codec: codec, v1: v1, forms: new(form.Called)}, nil
 }
 
 // speaking is the encoder in version 1.0, or not.
@@ -46,30 +46,13 @@ func (e *encoder) speaking(v1 bool) *encoder {
 	return &other
 }
 
-type clientForm struct {
-	*textForm
-	err error
-}
-
 // fullForm is that of calls by the full name.
-var fullForm = new(textForm)
+var fullForm = (*textForm)(form.Full)
 
-// formOf returns the form that a call is made in: [fullForm] without a
-// description, or if it declares no short name.
+// formOf returns the form that a call is made in.
 func (e *encoder) formOf(m *everywire.Method) (*textForm, error) {
-	if m == nil || m.JSONRPC == nil || m.JSONRPC.Name == "" {
-		return fullForm, nil
-	}
-	cached, ok := e.forms.Load(m)
-	if !ok {
-		f, err := form.Of(m)
-		cached, _ = e.forms.LoadOrStore(m, &clientForm{(*textForm)(f), err})
-	}
-	f := cached.(*clientForm)
-	if f.err != nil {
-		return nil, status.Error(codes.Internal, f.err.Error())
-	}
-	return f.textForm, nil
+	f, err := e.forms.Of(m)
+	return (*textForm)(f), err
 }
 
 // appendRequest appends a request up to its params; the members that follow
@@ -84,13 +67,10 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	} else {
 		dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	}
-	switch name := call.Path[1:]; {
-	case f != fullForm:
+	if f != fullForm {
 		dst = appendQuoted(dst, f.Name)
-	case form.Reserved(name):
-		dst = appendQuoted(dst, call.Path)
-	default:
-		dst = appendQuoted(dst, name)
+	} else {
+		dst = appendFullName(dst, call.Path)
 	}
 	m, err := schema.For(args)
 	object := err != nil || m.IsObject()
@@ -110,9 +90,33 @@ func (e *encoder) appendRequest(dst []byte, call *rpc.Outgoing, args any) ([]byt
 	// 1.0 an array. There an array that the message itself is, as a list value,
 	// stands in another, as everywhere.
 	if f.Params == everywire.ParamsNamed && (dst[start] != '{' || e.v1) {
-		dst = append(slices.Insert(dst, start, '['), ']')
+		dst = inArray(dst, start)
 	}
 	return dst, call.Sent(len(dst) - start)
+}
+
+// appendFullName appends a method's full name, by its path if the name alone
+// would be the protocol's own.
+func appendFullName(dst []byte, path string) []byte {
+	if form.Reserved(path[1:]) {
+		return appendQuoted(dst, path)
+	}
+	return appendQuoted(dst, path[1:])
+}
+
+// inArray makes the text that begins at start the one element of an array.
+func inArray(dst []byte, start int) []byte {
+	return append(insert(dst, start, []byte{'['}), ']')
+}
+
+// appendTimeout appends the time until ctx's deadline, if it has one.
+func appendTimeout(ctx context.Context, dst []byte) []byte {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return dst
+	}
+	dst = append(dst, `,"timeout_ms":`...)
+	return strconv.AppendInt(dst, timeoutMS(time.Until(deadline)), 10)
 }
 
 // isObject reports whether a message is an object in JSON.

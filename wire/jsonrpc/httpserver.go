@@ -80,12 +80,18 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 }
 
 func (s *httpServer) Serve(lis net.Listener) error {
-	if s.tls != nil {
-		cfg := s.tls.Clone()
+	return serveHTTP1(s.srv, lis, s.tls)
+}
+
+// serveHTTP1 serves until srv is shut down, and then returns nil. cfg is nil for
+// cleartext.
+func serveHTTP1(srv *http.Server, lis net.Listener, cfg *tls.Config) error {
+	if cfg != nil {
+		cfg = cfg.Clone()
 		cfg.NextProtos = []string{alpnHTTP1}
 		lis = tls.NewListener(lis, cfg)
 	}
-	if err := s.srv.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
+	if err := srv.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

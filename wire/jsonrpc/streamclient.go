@@ -5,7 +5,6 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -147,11 +146,10 @@ func (x *clientCall) appendMembers(dst []byte) ([]byte, error) {
 		dst = append(dst, `,"meta":`...)
 		dst = appendMeta(dst, x.call.Metadata)
 	}
-	if deadline, ok := x.ctx.Deadline(); ok && !x.conn.quiet {
-		dst = append(dst, `,"timeout_ms":`...)
-		dst = strconv.AppendInt(dst, timeoutMS(time.Until(deadline)), 10)
+	if x.conn.quiet {
+		return dst, nil
 	}
-	return dst, nil
+	return appendTimeout(x.ctx, dst), nil
 }
 
 func (x *clientCall) AppendCancel(dst []byte, id uint32) []byte {

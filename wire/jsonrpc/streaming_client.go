@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -14,7 +13,6 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -254,11 +252,7 @@ type opening struct {
 func (x *opening) Append(dst []byte, id uint32) (out []byte, err error) {
 	start := len(dst)
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
-	if name := x.flow.call.Path[1:]; form.Reserved(name) {
-		dst = appendQuoted(dst, x.flow.call.Path)
-	} else {
-		dst = appendQuoted(dst, name)
-	}
+	dst = appendFullName(dst, x.flow.call.Path)
 	if x.encode != nil {
 		dst = append(dst, `,"params":`...)
 		params := len(dst)
@@ -266,16 +260,13 @@ func (x *opening) Append(dst []byte, id uint32) (out []byte, err error) {
 			return nil, err
 		}
 		if dst[params] != '{' {
-			dst = append(insert(dst, params, []byte{'['}), ']')
+			dst = inArray(dst, params)
 		}
 	}
 	if x.flow.conn.meta {
 		dst = append(dst, `,"meta":`...)
 		dst = appendMeta(dst, x.flow.call.Metadata)
-		if deadline, ok := x.ctx.Deadline(); ok {
-			dst = append(dst, `,"timeout_ms":`...)
-			dst = strconv.AppendInt(dst, timeoutMS(time.Until(deadline)), 10)
-		}
+		dst = appendTimeout(x.ctx, dst)
 	}
 	dst = append(dst, `,"stream":true`...)
 	return x.flow.conn.framing.wrap(appendNumericID(dst, id), start), nil

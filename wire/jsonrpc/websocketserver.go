@@ -5,7 +5,6 @@ import (
 	"crypto/sha1" //nolint:gosec // RFC 6455 has it, for no secret
 	"crypto/tls"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -85,15 +84,7 @@ func originsOf(options rpc.Options) ([]string, error) {
 
 // Serve is [rpc.Server]'s.
 func (s *webSocketServer) Serve(lis net.Listener) error {
-	if s.tls != nil {
-		cfg := s.tls.Clone()
-		cfg.NextProtos = []string{alpnHTTP1}
-		lis = tls.NewListener(lis, cfg)
-	}
-	if err := s.http.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveHTTP1(s.http, lis, s.tls)
 }
 
 // Shutdown is [rpc.Server]'s. Handshakes under way are given up.

@@ -16,6 +16,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/schema"
+	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 )
@@ -27,7 +28,7 @@ type conn struct {
 	client *stream.Client // nil for calls of a server to its client
 	meta   bool           // the server understands rpc.meta and $/cancelRequest
 	maps   bool           // calls are maps of JSON-RPC
-	forms  forms
+	forms  form.Called
 }
 
 // NewConn makes a client's connection; it dials when a call needs it. The
@@ -149,7 +150,7 @@ func (x *exchange) Append(dst []byte, id uint32) ([]byte, error) {
 	if x.conn.maps {
 		return x.appendObject(dst, id, true)
 	}
-	f, err := x.conn.forms.of(x.call.Method)
+	f, err := x.formOf()
 	if err != nil {
 		return dst, err
 	}
@@ -161,7 +162,7 @@ func (x *exchange) appendNotification(dst []byte) ([]byte, error) {
 	if x.conn.maps {
 		return x.appendObject(dst, 0, false)
 	}
-	f, err := x.conn.forms.of(x.call.Method)
+	f, err := x.formOf()
 	if err != nil {
 		return dst, err
 	}
@@ -292,7 +293,7 @@ func (x *exchange) readResult(result []byte) error {
 	if err := x.call.CheckReceived(size); err != nil {
 		return err
 	}
-	f, err := x.conn.forms.of(x.call.Method)
+	f, err := x.formOf()
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package msgpackrpc
 import (
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -15,39 +14,19 @@ import (
 	"github.com/everywire/everywire/wire/internal/form"
 )
 
-// forms are those of the methods that a connection calls.
-type forms struct{ made sync.Map } // *everywire.Method -> *clientForm
-
-type clientForm struct {
-	form *binForm
-	err  error
-}
-
 // fullForm is that of calls by the full name.
-var fullForm = new(binForm)
+var fullForm = (*binForm)(form.Full)
 
-// of returns the form that a call is made in: [fullForm] without a description,
-// or if it declares no short name.
-func (s *forms) of(m *everywire.Method) (*binForm, error) {
-	if m == nil || m.JSONRPC == nil || m.JSONRPC.Name == "" {
-		return fullForm, nil
-	}
-	made, ok := s.made.Load(m)
-	if !ok {
-		f, err := form.Of(m)
-		made, _ = s.made.LoadOrStore(m, &clientForm{(*binForm)(f), err})
-	}
-	f := made.(*clientForm)
-	if f.err != nil {
-		return nil, status.Error(codes.Internal, f.err.Error())
-	}
-	return f.form, nil
+// formOf returns the form that the call is made in.
+func (x *exchange) formOf() (*binForm, error) {
+	f, err := x.conn.forms.Of(x.call.Method)
+	return (*binForm)(f), err
 }
 
 // appendObject appends the call as a request of JSON-RPC, or without an id as a
 // notification.
 func (x *exchange) appendObject(dst []byte, id uint32, hasID bool) ([]byte, error) {
-	f, err := x.conn.forms.of(x.call.Method)
+	f, err := x.formOf()
 	if err != nil {
 		return dst, err
 	}
