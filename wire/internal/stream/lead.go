@@ -54,12 +54,7 @@ func (c *Conn) take(ctx context.Context) {
 
 // give ends that. c.mu is held.
 func (c *Conn) give() {
-	c.setLead(vacant)
-	c.leadCtx = nil
-	if c.leadStop != nil {
-		c.leadStop()
-		c.leadStop = nil
-	}
+	c.dropLead(vacant)
 	if c.interrupted {
 		c.calm()
 	}
@@ -78,6 +73,16 @@ func (c *Conn) offerLead() {
 	}
 }
 
+// dropLead ends the reading of whoever reads. c.mu is held.
+func (c *Conn) dropLead(l lead) {
+	c.setLead(l)
+	c.leadCtx = nil
+	if c.leadStop != nil {
+		c.leadStop()
+		c.leadStop = nil
+	}
+}
+
 func (c *Conn) setLead(l lead) {
 	c.lead = l
 	c.gen++
@@ -88,7 +93,14 @@ func (c *Conn) setLead(l lead) {
 func (c *Conn) interrupt(gen uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gen == gen && c.lead == reading && !c.interrupted {
+	if c.gen == gen && c.lead == reading {
+		c.callBack()
+	}
+}
+
+// callBack makes the reader come back. c.mu is held.
+func (c *Conn) callBack() {
+	if !c.interrupted {
 		c.interrupted = true
 		_ = c.raw.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
 	}
@@ -128,10 +140,7 @@ func (c *Conn) checkLead() bool {
 		case c.leadCtx == nil || c.leadStop != nil:
 			return c.seenTimes == 0
 		case c.leadCtx.Err() != nil:
-			if !c.interrupted {
-				c.interrupted = true
-				_ = c.raw.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
-			}
+			c.callBack()
 		case c.seenTimes >= patience:
 			gen := c.gen
 			c.leadStop = context.AfterFunc(c.leadCtx, func() { c.interrupt(gen) })
@@ -219,12 +228,7 @@ func (c *Conn) end(me *waiter, err error, head []byte) {
 	}
 	c.out = nil
 	c.mu.Lock()
-	c.setLead(over)
-	c.leadCtx = nil
-	if c.leadStop != nil {
-		c.leadStop()
-		c.leadStop = nil
-	}
+	c.dropLead(over)
 	c.mu.Unlock()
 	if me != nil && c.owner.keepsReading() {
 		go c.owner.over(c, err, head) // a server waits for what runs; me may be a part of that
