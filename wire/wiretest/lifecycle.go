@@ -83,9 +83,10 @@ func closing(t *testing.T, s *suite) {
 	wantCode(t, "a call on a closed connection", err, codes.Canceled)
 }
 
-// waitForReady: without a server a call fails at once, or waits if told to.
-func waitForReady(t *testing.T, s *suite) {
-	// A port that was free a moment ago, and stays so until the server takes it.
+// unserved is a target without a server: its port was free a moment ago, and
+// stays so until a server takes it.
+func unserved(t *testing.T, s *suite) wire.Target {
+	t.Helper()
 	target, err := wire.ParseTarget(serveTarget(t, s.shape))
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +101,14 @@ func waitForReady(t *testing.T, s *suite) {
 			t.Fatal(err)
 		}
 	}
+	return target
+}
+
+// waitForReady: without a server a call fails at once, or waits if told to.
+func waitForReady(t *testing.T, s *suite) {
+	target := unserved(t, s)
 	conn := s.dial(t, s.shape.At(target.Addrs...))
-	_, err = callers[0].run(within(t), conn, &probepb.RunRequest{})
+	_, err := callers[0].run(within(t), conn, &probepb.RunRequest{})
 	wantCode(t, "a call without a server", err, codes.Unavailable)
 
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

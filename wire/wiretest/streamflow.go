@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -288,22 +287,9 @@ func closeUnderStream(t *testing.T, s *suite) {
 
 // streamWithoutServer: it fails at once, or waits if told to.
 func streamWithoutServer(t *testing.T, s *suite) {
-	target, err := wire.ParseTarget(serveTarget(t, s.shape))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if target.Transport != "unix" {
-		lis, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		target = target.At(lis.Addr().String())
-		if err := lis.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	target := unserved(t, s)
 	conn := s.dial(t, s.shape.At(target.Addrs...))
-	_, err = openFlow(within(t), conn, chatMethod, false)
+	_, err := openFlow(within(t), conn, chatMethod, false)
 	wantCode(t, "a stream without a server", err, codes.Unavailable)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
