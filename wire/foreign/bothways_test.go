@@ -125,9 +125,7 @@ func TestJRPC2CallsOurClient(t *testing.T) {
 	}
 	addr := listen(t, func(conn net.Conn) {
 		server := jrpc2.NewServer(handler.Map{"sum": back("sum"), "same": back("nope")}, &jrpc2.ServerOptions{AllowPush: true})
-		if err := server.Start(channel.Line(conn, conn)).Wait(); err != nil {
-			t.Errorf("the server: %v", err)
-		}
+		wantParted(t, server.Start(channel.Line(conn, conn)).Wait())
 	})
 	s := newService()
 	conn := dialOffering(t, "jsonrpc+tcp://"+addr, s.reg, wire.WithMethods(s.reg))

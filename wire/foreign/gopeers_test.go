@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -102,6 +103,16 @@ func connect(t *testing.T, addr string) net.Conn {
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // most clients have closed it
 	return conn
+}
+
+// wantParted checks how a server says that its client has left. A client that
+// closes its connection while a reply to a call that it gave up is on its way
+// resets it (RFC 9293, section 3.6): that is no fault.
+func wantParted(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("the server: %v", err)
+	}
 }
 
 // listen serves every connection by f, which returns when its connection has

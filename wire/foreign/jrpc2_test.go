@@ -120,9 +120,7 @@ func TestJRPC2Server(t *testing.T) {
 			wholeAndCut(t, func(t *testing.T, via func(string) string) {
 				addr := listen(t, func(conn net.Conn) {
 					server := jrpc2.NewServer(jrpc2Methods(new(goMethods)), &jrpc2.ServerOptions{Concurrency: 200})
-					if err := server.Start(test.framing(conn, conn)).Wait(); err != nil {
-						t.Errorf("the server: %v", err)
-					}
+					wantParted(t, server.Start(test.framing(conn, conn)).Wait())
 				})
 				conn := newService().dial(t, "jsonrpc+tcp://%s?meta=off&framing=%s", via(addr), test.option)
 				checkServer(t, conn)

@@ -28,9 +28,7 @@ func TestNotificationsOfJRPC2(t *testing.T) {
 	})
 	addr := listen(t, func(conn net.Conn) {
 		server := jrpc2.NewServer(handler.Map{"same": push}, &jrpc2.ServerOptions{AllowPush: true})
-		if err := server.Start(channel.Line(conn, conn)).Wait(); err != nil {
-			t.Errorf("the server: %v", err)
-		}
+		wantParted(t, server.Start(channel.Line(conn, conn)).Wait())
 	})
 	conn := newService().dial(t, "jsonrpc+tcp://%s", addr)
 	for range 3 {
