@@ -26,7 +26,7 @@ type Method struct {
 	// types are known only when it is called.
 	Input, Output *schema.Message
 	// Routes are the HTTP routes that reach the method, beside the default
-	// one, POST /SERVICE/NAME, which always does.
+	// ones: POST /SERVICE/NAME, and GET as well if it has no side effects.
 	Routes []Route
 	// JSONRPC is the method's short form in JSON-RPC, or nil.
 	JSONRPC *JSONRPCForm
@@ -79,9 +79,11 @@ const (
 
 // A Route is one way to reach a method over HTTP, as google.api.http says it.
 type Route struct {
-	// Verb is the HTTP method, such as GET.
+	// Verb is the HTTP method, such as GET; "*" stands for every method that no
+	// other route of the same path has.
 	Verb string
-	// Pattern is the path with {field} variables, such as /kv/{key}.
+	// Pattern is the path with {field} variables, such as /kv/{key}, in the
+	// grammar of google.api.http.
 	Pattern string
 	// Body says where the request's body goes: "" nowhere, "*" to all fields
 	// that the path does not set, or the name of one field.
@@ -89,6 +91,24 @@ type Route struct {
 	// ResponseBody names the reply's field that is the response's body; ""
 	// means the whole reply.
 	ResponseBody string
+	// Created is set if a success is 201 Created. It is the path of what was
+	// created, with variables of the reply's fields, such as /employees/{id},
+	// and becomes the Location header.
+	Created string
+}
+
+// A RouteOption says more about a [Route].
+type RouteOption func(*Route)
+
+// ResponseBody makes one field of the reply the response's body.
+func ResponseBody(field string) RouteOption {
+	return func(r *Route) { r.ResponseBody = field }
+}
+
+// Created makes a success 201 Created, with a Location made from the reply's
+// fields: Created("/employees/{id}").
+func Created(location string) RouteOption {
+	return func(r *Route) { r.Created = location }
 }
 
 // A JSONRPCForm is how a method looks to JSON-RPC peers that do not know
@@ -132,11 +152,13 @@ func WithIdempotency(level Idempotency) MethodOption {
 }
 
 // WithRoute adds an HTTP route, such as WithRoute("GET", "/kv/{key}", "").
-// The body is as in [Route].
-func WithRoute(verb, pattern, body string) MethodOption {
-	return func(m *Method) {
-		m.Routes = append(m.Routes, Route{Verb: verb, Pattern: pattern, Body: body})
+// The verb, the pattern and the body are as in [Route].
+func WithRoute(verb, pattern, body string, opts ...RouteOption) MethodOption {
+	r := Route{Verb: verb, Pattern: pattern, Body: body}
+	for _, o := range opts {
+		o(&r)
 	}
+	return func(m *Method) { m.Routes = append(m.Routes, r) }
 }
 
 // WithJSONRPC declares the method's short JSON-RPC form.

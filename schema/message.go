@@ -51,6 +51,7 @@ type Message struct {
 	Document bool
 
 	byName   map[string]*Field
+	byQuery  map[string]*Field
 	byNumber map[protoreflect.FieldNumber]*Field
 }
 
@@ -85,6 +86,8 @@ type Field struct {
 	Text bool
 	// Message describes the element of Struct and Proto kinds.
 	Message *Message
+	// HTTP says where the field stands in HTTP messages.
+	HTTP HTTPPlace
 }
 
 // ByName returns the field whose JSON name or protobuf name is name, or nil.

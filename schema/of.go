@@ -148,6 +148,8 @@ func (b *builder) fields(m *Message) error {
 			case sf.Name == "_":
 			case tagged && tag != "-":
 				return fieldError(m, sf, "has a %s tag but is not exported", tagKey)
+			case hasHTTP(sf):
+				return fieldError(m, sf, "has the tag %s:%q but is not exported", httpKey, sf.Tag.Get(httpKey))
 			case sf.Anonymous && !tagged:
 				return fieldError(m, sf, "is embedded and not exported, so its fields would be lost: give it a name and a number, or exclude it by `%s:\"-\"`", tagKey)
 			default:
@@ -156,6 +158,9 @@ func (b *builder) fields(m *Message) error {
 			continue
 		}
 		if tag == "-" {
+			if hasHTTP(sf) {
+				return fieldError(m, sf, "has the tag %s:%q but is excluded by its %s tag", httpKey, sf.Tag.Get(httpKey), tagKey)
+			}
 			excluded = true
 			continue
 		}
@@ -185,6 +190,9 @@ func (b *builder) fields(m *Message) error {
 		if err := b.classify(m, sf, f); err != nil {
 			return err
 		}
+		if err := placeInHTTP(m, sf, f); err != nil {
+			return err
+		}
 		for _, name := range []string{f.JSONName, f.Name} {
 			if other := m.byName[name]; other != nil && other != f {
 				return fieldError(m, sf, "has the name %q of field %s", name, m.Type.Field(other.Index).Name)
@@ -199,7 +207,7 @@ func (b *builder) fields(m *Message) error {
 		return fmt.Errorf("schema: %s has only unexported fields, so nothing of it would be written", m.Type)
 	}
 	slices.SortFunc(m.Fields, func(a, b *Field) int { return int(a.Number - b.Number) })
-	return nil
+	return uniquePlaces(m)
 }
 
 // names sets the JSON and protobuf names from the json tag, or else from the
