@@ -64,12 +64,14 @@ func placeInHTTP(m *Message, sf reflect.StructField, f *Field) error {
 	if in == InBody || named != (in != ETag) {
 		return bad("want header=NAME, cookie=NAME, query=NAME or etag")
 	}
-	single := !f.Repeated && f.MapKey == Invalid
-	scalar := f.Kind < Struct
+	single := !f.Repeated && f.MapKey == Invalid && f.Kind < Struct
 	switch in {
 	case InHeader:
 		if !isToken(name) {
 			return bad("%q is not a header's name", name)
+		}
+		if !single {
+			return bad("a header holds a single value, not %s", sf.Type)
 		}
 		if why := reservedHeader(strings.ToLower(name)); why != "" {
 			return bad("%s", why)
@@ -78,18 +80,22 @@ func placeInHTTP(m *Message, sf reflect.StructField, f *Field) error {
 		if !isToken(name) {
 			return bad("%q is not a cookie's name", name)
 		}
+		if !single {
+			return bad("a cookie holds a single value, not %s", sf.Type)
+		}
 	case InQuery:
 		if !isQueryName(name) {
 			return bad("%q is not a name for a query parameter: want printable ASCII without space, quotes and any of . [ ] & = + %% # ; < > \\", name)
 		}
 	case ETag:
-		scalar = f.Kind == String || f.Kind == Int32 || f.Kind == Int64 || f.Kind == Uint32 || f.Kind == Uint64
-		if !single || !scalar {
+		switch f.Kind {
+		case String, Int32, Int64, Uint32, Uint64:
+		default:
+			single = false
+		}
+		if !single {
 			return bad("an entity tag is made from a single string or integer, not from %s", sf.Type)
 		}
-	}
-	if (in == InHeader || in == InCookie) && !(single && scalar) {
-		return bad("a %s holds a single value, not %s", word, sf.Type)
 	}
 	f.HTTP = HTTPPlace{In: in, Name: name}
 	return nil
@@ -147,9 +153,14 @@ func reservedHeader(lower string) string {
 
 // isToken obeys RFC 9110, section 5.6.2.
 func isToken(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	}) < 0
+	for i := range len(s) {
+		c := s[i]
+		alphanumeric := c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !alphanumeric && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // isQueryName leaves out what separates names and values, and what means a
