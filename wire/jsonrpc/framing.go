@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
 // A framing is how messages are told apart on a stream. The names are those of
@@ -58,7 +59,7 @@ func (f framing) wrap(dst []byte, start int) []byte {
 	case framingConcat:
 		return dst
 	case framingWebSocket, framingWebSocketMasked:
-		return wrapWebSocket(dst, start, opText, f == framingWebSocketMasked)
+		return websocket.Wrap(dst, start, websocket.Text, f == framingWebSocketMasked)
 	case framingHeader:
 		head := append(strconv.AppendInt(append(room[:0], contentLength...), n, 10), "\r\n\r\n"...)
 		return insert(dst, start, head)

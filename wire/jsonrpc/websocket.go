@@ -1,14 +1,12 @@
 package jsonrpc
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
-	"strings"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/everywire/everywire/wire/internal/stream"
+	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
 // A webSocketSession is a session of JSON-RPC whose messages are those of a
@@ -17,7 +15,7 @@ import (
 // reading after a deadline.
 type webSocketSession struct {
 	stream.Session // gets the messages
-	framer         webSocketFramer
+	framer         websocket.Framer
 	conn           *stream.Conn
 	server         bool
 
@@ -29,12 +27,18 @@ type webSocketSession struct {
 // is done.
 func newWebSocketSession(c *stream.Conn, inner stream.Session, server bool, limit int) *webSocketSession {
 	s := &webSocketSession{Session: inner, conn: c, server: server}
-	s.framer = webSocketFramer{masked: server, limit: limit, control: s.control}
+	s.framer = websocket.Framer{Masked: server, Limit: limit, Control: s.control}
 	return s
 }
 
 // Next is [stream.Session]'s.
-func (s *webSocketSession) Next(buf []byte) (from, to int, err error) { return s.framer.Next(buf) }
+func (s *webSocketSession) Next(buf []byte) (from, to int, err error) {
+	from, to, err = s.framer.Next(buf)
+	if long, ok := err.(*websocket.TooLargeError); ok { //nolint:errorlint // Next returns it as it is
+		err = &stream.TooLargeError{Limit: long.Limit} // which the engine knows
+	}
+	return from, to, err
+}
 
 // maxPongs is how many bytes may wait to be written before pings are no longer
 // answered.
@@ -44,13 +48,13 @@ const maxPongs = 1 << 20
 // io.EOF, which is the clean end of a connection.
 func (s *webSocketSession) control(opcode byte, payload []byte) error {
 	switch opcode {
-	case opPing:
-		queued := s.conn.Post(func(dst []byte) []byte { return s.appendControl(dst, opPong, payload) })
+	case websocket.Ping:
+		queued := s.conn.Post(func(dst []byte) []byte { return s.appendControl(dst, websocket.Pong, payload) })
 		if queued > maxPongs {
-			return &webSocketError{closePolicy, "the peer sends pings and does not read"}
+			return &websocket.Error{Code: websocket.ClosePolicy, What: "the peer sends pings and does not read"}
 		}
-	case opClose:
-		if err := checkClose(payload); err != nil {
+	case websocket.Close:
+		if err := websocket.CheckClose(payload); err != nil {
 			return err
 		}
 		s.peerCode = append([]byte{}, payload[:min(2, len(payload))]...)
@@ -59,30 +63,9 @@ func (s *webSocketSession) control(opcode byte, payload []byte) error {
 	return nil // nobody here sends pings, so a pong is what section 5.5.3 calls unsolicited
 }
 
-// checkClose checks the payload of a close frame (sections 5.5.1 and 7.4): none,
-// or a status code, and perhaps a reason.
-func checkClose(payload []byte) error {
-	if len(payload) == 0 {
-		return nil
-	}
-	if len(payload) == 1 {
-		return protocolErrorf("a close frame has one byte")
-	}
-	code := binary.BigEndian.Uint16(payload)
-	switch {
-	case code >= 3000 && code <= 4999:
-	case code < closeNormal, code > 1014, code >= 1004 && code <= 1006:
-		return protocolErrorf("a close frame has the status code %d", code)
-	}
-	if !utf8.Valid(payload[2:]) {
-		return &webSocketError{closeNotUTF8, "the reason of a close frame is not UTF-8"}
-	}
-	return nil
-}
-
 func (s *webSocketSession) appendControl(dst []byte, opcode byte, payload []byte) []byte {
 	start := len(dst)
-	return wrapWebSocket(append(dst, payload...), start, opcode, !s.server)
+	return websocket.Wrap(append(dst, payload...), start, opcode, !s.server)
 }
 
 // RouteTooLong is [stream.Session]'s. A server is told the length before there
@@ -93,8 +76,8 @@ func (s *webSocketSession) RouteTooLong(head []byte) (id uint32, ok bool) {
 	}
 	// The engine has the message without its header if all of it came at once. No
 	// JSON begins as the header of a data frame.
-	if h, err := (&webSocketFramer{}).header(head); err == nil {
-		head = head[h.size:]
+	if size, ok := websocket.DataHeader(head); ok {
+		head = head[size:]
 	}
 	return s.Session.RouteTooLong(head)
 }
@@ -102,21 +85,21 @@ func (s *webSocketSession) RouteTooLong(head []byte) (id uint32, ok bool) {
 // Goodbye is [stream.Parting]'s: the close frame. After one of the peer's it has
 // the same status code.
 func (s *webSocketSession) Goodbye(err error, dst []byte) []byte {
-	code, reason := uint16(closePolicy), ""
-	var wrong *webSocketError
+	code, reason := uint16(websocket.ClosePolicy), ""
+	var wrong *websocket.Error
 	var long *stream.TooLargeError
 	switch {
 	case err == nil && s.server:
-		code = closeGoingAway
+		code = websocket.CloseGoingAway
 	case err == nil:
-		code = closeNormal
+		code = websocket.CloseNormal
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF) && s.peerCode == nil:
 		return dst // the peer has closed the connection without a word
 	case errors.Is(err, io.EOF):
 	case errors.As(err, &wrong):
-		code, reason = wrong.code, wrong.what
+		code, reason = wrong.Code, wrong.What
 	case errors.As(err, &long):
-		code, reason = closeTooBig, err.Error()
+		code, reason = websocket.CloseTooBig, err.Error()
 	default:
 		reason = err.Error()
 	}
@@ -124,9 +107,7 @@ func (s *webSocketSession) Goodbye(err error, dst []byte) []byte {
 		return dst
 	}
 	if errors.Is(err, io.EOF) {
-		return s.appendControl(dst, opClose, s.peerCode)
+		return s.appendControl(dst, websocket.Close, s.peerCode)
 	}
-	payload := binary.BigEndian.AppendUint16(nil, code)
-	reason = strings.ToValidUTF8(reason[:min(len(reason), maxControl-len(payload))], "")
-	return s.appendControl(dst, opClose, append(payload, reason...))
+	return s.appendControl(dst, websocket.Close, websocket.ClosePayload(code, reason))
 }

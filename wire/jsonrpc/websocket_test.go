@@ -17,6 +17,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
 const (
@@ -24,6 +25,28 @@ const (
 	wsAccept  = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 	wsRequest = "GET / HTTP/1.1\r\nHost: a.example\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Key: " + wsKey + "\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
+
+// wsFrame writes a frame as another implementation may: first is the first byte.
+func wsFrame(first byte, payload string, masked bool) []byte {
+	b := websocket.Wrap([]byte(payload), 0, 0, masked)
+	b[0] = first
+	return b
+}
+
+// A fragment is a frame of a message, or a control frame.
+type fragment struct {
+	first   byte
+	payload string
+}
+
+func wsFrames(masked bool, fragments ...fragment) (b []byte) {
+	for _, f := range fragments {
+		b = append(b, wsFrame(f.first, f.payload, masked)...)
+	}
+	return b
+}
+
+func bytewise(b []byte) [][]byte { return slices.Collect(slices.Chunk(b, 1)) }
 
 // upgraded does a client's handshake.
 func (c *rawConn) upgraded() *rawConn {
@@ -148,18 +171,18 @@ func TestWebSocketServerErrors(t *testing.T) {
 		want []fragment
 		code uint16
 	}{
-		"not masked":        {wsFrames(false, request), nil, closeProtocol},
-		"reserved":          {[]byte{0xf1, 0x80}, nil, closeProtocol},
-		"unknown":           {[]byte{0x83, 0x80}, nil, closeProtocol},
-		"behind a request":  {slices.Concat(wsFrames(true, request), []byte{0x80, 0x80}), []fragment{{0x81, sumReplyText}}, closeProtocol},
-		"not UTF-8":         {wsFrames(true, fragment{0x81, "{\"\xff\"}"}), nil, closeNotUTF8},
-		"half a close code": {wsFrames(true, fragment{0x88, "\x03"}), nil, closeProtocol},
-		"no status code":    {wsFrames(true, fragment{0x88, "\x03\xed"}), nil, closeProtocol},
-		"a code of nobody":  {wsFrames(true, fragment{0x88, "\x07\xd0"}), nil, closeProtocol},
-		"a reason in bytes": {wsFrames(true, fragment{0x88, "\x03\xe8\xff"}), nil, closeNotUTF8},
+		"not masked":        {wsFrames(false, request), nil, websocket.CloseProtocol},
+		"reserved":          {[]byte{0xf1, 0x80}, nil, websocket.CloseProtocol},
+		"unknown":           {[]byte{0x83, 0x80}, nil, websocket.CloseProtocol},
+		"behind a request":  {slices.Concat(wsFrames(true, request), []byte{0x80, 0x80}), []fragment{{0x81, sumReplyText}}, websocket.CloseProtocol},
+		"not UTF-8":         {wsFrames(true, fragment{0x81, "{\"\xff\"}"}), nil, websocket.CloseNotUTF8},
+		"half a close code": {wsFrames(true, fragment{0x88, "\x03"}), nil, websocket.CloseProtocol},
+		"no status code":    {wsFrames(true, fragment{0x88, "\x03\xed"}), nil, websocket.CloseProtocol},
+		"a code of nobody":  {wsFrames(true, fragment{0x88, "\x07\xd0"}), nil, websocket.CloseProtocol},
+		"a reason in bytes": {wsFrames(true, fragment{0x88, "\x03\xe8\xff"}), nil, websocket.CloseNotUTF8},
 		"too long": {
 			[]byte{0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0},
-			[]fragment{{0x81, `{"jsonrpc":"2.0","error":{"code":-32008,"message":"the request is longer than the limit of 7096 bytes"},"id":null}`}}, closeTooBig,
+			[]fragment{{0x81, `{"jsonrpc":"2.0","error":{"code":-32008,"message":"the request is longer than the limit of 7096 bytes"},"id":null}`}}, websocket.CloseTooBig,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,11 +248,11 @@ func TestWebSocketShutdown(t *testing.T) {
 	<-f.began
 	done := make(chan error, 1)
 	go func() { done <- srv.Shutdown(context.Background()) }()
-	idle.wantClose(closeGoingAway)
+	idle.wantClose(websocket.CloseGoingAway)
 	unasked.wantEnd()
 	close(f.gate)
 	busy.wantFrame(0x81, `{"jsonrpc":"2.0","result":"x","id":1}`)
-	busy.wantClose(closeGoingAway)
+	busy.wantClose(websocket.CloseGoingAway)
 	for _, c := range []*rawConn{idle, busy} {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -253,10 +276,10 @@ func TestWebSocketStalls(t *testing.T) {
 		code uint16 // 0 if it stays open
 	}{
 		"nothing":           {"", "", 0},
-		"a byte":            {"\x81", "", closePolicy},
-		"half a frame":      {string(half), "", closePolicy},
-		"half a message":    {string(wsFrame(0x01, "{", true)), "", closePolicy},
-		"nothing, for long": {"", "1m", closeGoingAway},
+		"a byte":            {"\x81", "", websocket.ClosePolicy},
+		"half a frame":      {string(half), "", websocket.ClosePolicy},
+		"half a message":    {string(wsFrame(0x01, "{", true)), "", websocket.ClosePolicy},
+		"nothing, for long": {"", "1m", websocket.CloseGoingAway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -315,7 +338,7 @@ func TestWebSocketPingFlood(t *testing.T) {
 	cfg := serverConfig(newFixture().reg, everywire.Limits{})
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	c := dialWebSocket(t, serve(t, NewWebSocketServer, cfg))
-	pings := bytes.Repeat(wsFrame(0x89, strings.Repeat("p", maxControl), true), 1000)
+	pings := bytes.Repeat(wsFrame(0x89, strings.Repeat("p", websocket.MaxControl), true), 1000)
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		for {

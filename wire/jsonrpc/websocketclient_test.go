@@ -8,15 +8,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
-	"golang.org/x/net/websocket"
+	xnet "golang.org/x/net/websocket"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
 // A wsPeer is a server by hand: the other end of one connection of a client.
@@ -65,7 +65,7 @@ func byHand(t *testing.T, peer func(p *wsPeer)) (addr string) {
 // accept is the answer to the handshake with more behind it, in one segment.
 func (p *wsPeer) accept(fields, behind string) {
 	if _, err := io.WriteString(p, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "+
-		acceptOf(p.request.Header.Get("Sec-WebSocket-Key"))+"\r\n"+fields+"\r\n"+behind); err != nil {
+		websocket.AcceptOf(p.request.Header.Get("Sec-WebSocket-Key"))+"\r\n"+fields+"\r\n"+behind); err != nil {
 		p.t.Error(err)
 	}
 }
@@ -92,7 +92,7 @@ func (p *wsPeer) masked() (first byte, payload string) {
 	if _, err := io.ReadFull(p.lines, b[:n+4]); err != nil {
 		p.t.Errorf("reading a frame: %v", err)
 	}
-	mask(b[4:n+4], binary.LittleEndian.Uint32(b[:]))
+	websocket.Mask(b[4:n+4], binary.LittleEndian.Uint32(b[:]))
 	return first, string(b[4 : n+4])
 }
 
@@ -225,16 +225,16 @@ func TestWebSocketClientHandshake(t *testing.T) {
 		"a subprotocol":      {func(a string) string { return head(a, "Sec-WebSocket-Protocol: jsonrpc\r\n") }, codes.Unavailable, "not asked for"},
 		"too few fields":     {func(string) string { return "HTTP/1.1 101 X\r\n\r\n" + strings.Repeat("x", 200) }, codes.Unavailable, "too few fields"},
 		"the connection end": {func(string) string { return "HTTP/1.1 101 X\r\n" }, codes.Unavailable, "unexpected EOF"},
-		"an endless head":    {func(string) string { return "HTTP/1.1 101 X\r\nX: " + strings.Repeat("x", 2*maxHead) }, codes.Unavailable, "longer than 16384 bytes"},
+		"an endless head":    {func(string) string { return "HTTP/1.1 101 X\r\nX: " + strings.Repeat("x", 40_000) }, codes.Unavailable, "longer than 16384 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := byHand(t, func(p *wsPeer) {
 				r := p.request
 				if r.Method != http.MethodGet || r.URL.String() != "/a%20b" || r.Host == "" || r.Header.Get("Sec-WebSocket-Version") != "13" ||
-					!isKey(r.Header.Get("Sec-WebSocket-Key")) || r.Header.Get("User-Agent") != "everywire" || r.Header.Get("Origin") != "" {
+					!websocket.IsKey(r.Header.Get("Sec-WebSocket-Key")) || r.Header.Get("User-Agent") != "everywire" || r.Header.Get("Origin") != "" {
 					t.Errorf("the request is %s %s of %s, %v", r.Method, r.URL, r.Host, r.Header)
 				}
-				_, _ = io.WriteString(p, tc.answer(acceptOf(r.Header.Get("Sec-WebSocket-Key")))) // the client may have seen enough
+				_, _ = io.WriteString(p, tc.answer(websocket.AcceptOf(r.Header.Get("Sec-WebSocket-Key")))) // the client may have seen enough
 			})
 			cfg := clientConfig(addr, nil)
 			cfg.Path = "/a b"
@@ -264,33 +264,21 @@ func TestWebSocketClientHandshake(t *testing.T) {
 	})
 }
 
-// readAnswer reads no byte beyond the head, however it arrives.
-func TestReadAnswer(t *testing.T) {
-	head := "HTTP/1.1 101 Switching Protocols\r\nX: \r\r\n" + strings.Repeat("Field: value\r\n", 10) + "\r\n"
-	for _, arrives := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader} {
-		rest := strings.NewReader(head + "\r\n\r\n")
-		got, err := readAnswer(arrives(rest))
-		if err != nil || string(got) != head || rest.Len() != 4 {
-			t.Errorf("got %q, %d bytes left, %v", got, rest.Len(), err)
-		}
-	}
-}
-
 // Go's own (golang.org/x/net/websocket) as a client and as a server.
 func TestWebSocketOfXNet(t *testing.T) {
 	t.Run("client", func(t *testing.T) {
 		addr := serve(t, NewWebSocketServer, serverConfig(newFixture().reg, everywire.Limits{}))
-		ws, err := websocket.Dial("ws://"+addr+"/any", "jsonrpc", "http://"+addr)
+		ws, err := xnet.Dial("ws://"+addr+"/any", "jsonrpc", "http://"+addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range []string{"", "ä", strings.Repeat("x", 200), strings.Repeat("y", 100_000)} {
 			request := map[string]any{"jsonrpc": "2.0", "method": "same", "params": []any{map[string]any{"text": text}}, "id": "1"}
 			var reply struct{ Result textMessage }
-			if err := websocket.JSON.Send(ws, request); err != nil {
+			if err := xnet.JSON.Send(ws, request); err != nil {
 				t.Fatal(err)
 			}
-			if err := websocket.JSON.Receive(ws, &reply); err != nil || reply.Result.Text != text {
+			if err := xnet.JSON.Receive(ws, &reply); err != nil || reply.Result.Text != text {
 				t.Errorf("a text of %d bytes came back as one of %d, %v", len(text), len(reply.Result.Text), err)
 			}
 		}
@@ -304,17 +292,17 @@ func TestWebSocketOfXNet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: websocket.Server{Handler: func(ws *websocket.Conn) {
+		srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: xnet.Server{Handler: func(ws *xnet.Conn) {
 			for {
 				var request struct {
 					Params textMessage
 					ID     uint32
 				}
-				if err := websocket.JSON.Receive(ws, &request); err != nil {
+				if err := xnet.JSON.Receive(ws, &request); err != nil {
 					ended <- err
 					return
 				}
-				if err := websocket.JSON.Send(ws, map[string]any{"jsonrpc": "2.0", "id": request.ID, "result": map[string]any{"text": request.Params.Text}}); err != nil {
+				if err := xnet.JSON.Send(ws, map[string]any{"jsonrpc": "2.0", "id": request.ID, "result": map[string]any{"text": request.Params.Text}}); err != nil {
 					t.Error(err)
 				}
 			}

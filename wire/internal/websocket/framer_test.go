@@ -1,4 +1,4 @@
-package jsonrpc
+package websocket
 
 import (
 	"bytes"
@@ -11,13 +11,11 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/everywire/everywire/wire/internal/stream"
 )
 
 // wsFrame writes a frame as another implementation may: first is the first byte.
 func wsFrame(first byte, payload string, masked bool) []byte {
-	b := wrapWebSocket([]byte(payload), 0, 0, masked)
+	b := Wrap([]byte(payload), 0, 0, masked)
 	b[0] = first
 	return b
 }
@@ -35,12 +33,12 @@ func wsFrames(masked bool, fragments ...fragment) (b []byte) {
 	return b
 }
 
-// deframe gives chunks to a framer as the engine does, and returns the messages
+// deframe gives chunks to a framer as its owner does, and returns the messages
 // and control frames in order, and the error.
-func deframe(f *webSocketFramer, chunks ...[]byte) (seen []string, rest int, err error) {
-	f.control = func(opcode byte, payload []byte) error {
+func deframe(f *Framer, chunks ...[]byte) (seen []string, rest int, err error) {
+	f.Control = func(opcode byte, payload []byte) error {
 		seen = append(seen, fmt.Sprintf("%x:%s", opcode, payload))
-		if opcode == opClose {
+		if opcode == Close {
 			return io.EOF
 		}
 		return nil
@@ -66,7 +64,7 @@ func deframe(f *webSocketFramer, chunks ...[]byte) (seen []string, rest int, err
 
 func bytewise(b []byte) [][]byte { return slices.Collect(slices.Chunk(b, 1)) }
 
-func TestWebSocketFrames(t *testing.T) {
+func TestFrames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		send []fragment
 		want []string
@@ -89,7 +87,7 @@ func TestWebSocketFrames(t *testing.T) {
 				if len(sent) > 1000 && how == "bytewise" {
 					continue
 				}
-				got, rest, err := deframe(&webSocketFramer{masked: masked}, chunks...)
+				got, rest, err := deframe(&Framer{Masked: masked}, chunks...)
 				if !slices.Equal(got, tc.want) || (err != nil || rest != 0) && !errors.Is(err, io.EOF) {
 					t.Errorf("%s, masked %v, %s: got %.200q, %d bytes left, %v; want %.200q", name, masked, how, got, rest, err, tc.want)
 				}
@@ -100,7 +98,7 @@ func TestWebSocketFrames(t *testing.T) {
 
 // A frame that has begun, or a message, keeps the connection from being taken
 // for idle; a control frame between messages does not.
-func TestWebSocketFramesUnread(t *testing.T) {
+func TestFramesUnread(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sent []byte
 		rest bool
@@ -112,68 +110,68 @@ func TestWebSocketFramesUnread(t *testing.T) {
 		"a first fragment":         {wsFrames(true, fragment{0x01, "a"}), true},
 		"an empty one":             {wsFrames(true, fragment{0x01, ""}, fragment{0x89, "p"}), true},
 	} {
-		if _, rest, err := deframe(&webSocketFramer{masked: true}, tc.sent); err != nil || rest > 0 != tc.rest {
+		if _, rest, err := deframe(&Framer{Masked: true}, tc.sent); err != nil || rest > 0 != tc.rest {
 			t.Errorf("%s: %d bytes left, %v", name, rest, err)
 		}
 	}
 }
 
-func TestWebSocketFrameErrors(t *testing.T) {
+func TestFrameErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sent []byte
 		code uint16
 	}{
-		"reserved bit 1":      {[]byte{0xc1, 0x80}, closeProtocol},
-		"reserved bit 3":      {[]byte{0x91, 0x80}, closeProtocol},
-		"opcode 3":            {[]byte{0x83, 0x80}, closeProtocol},
-		"opcode 7":            {[]byte{0x87, 0x80}, closeProtocol},
-		"opcode b":            {[]byte{0x8b, 0x80}, closeProtocol},
-		"not masked":          {[]byte{0x81, 0x02}, closeProtocol},
-		"control in parts":    {[]byte{0x09, 0x80}, closeProtocol},
-		"long control":        {[]byte{0x89, 0xfe}, closeProtocol},
-		"continuation alone":  {[]byte{0x80, 0x80}, closeProtocol},
-		"continuation behind": {slices.Concat(wsFrames(true, fragment{0x81, "a"}), []byte{0x80, 0x80}), closeProtocol},
-		"message in message":  {slices.Concat(wsFrames(true, fragment{0x01, "a"}), []byte{0x81, 0x80}), closeProtocol},
-		"length in 16 bits":   {[]byte{0x81, 0xfe, 0, 125}, closeProtocol},
-		"length in 64 bits":   {[]byte{0x81, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, closeProtocol},
-		"a negative length":   {[]byte{0x81, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0}, closeProtocol},
-		"not UTF-8":           {wsFrames(true, fragment{0x81, "\xff"}), closeNotUTF8},
-		"not UTF-8, in parts": {wsFrames(true, fragment{0x01, "\xc3"}, fragment{0x80, "a"}), closeNotUTF8},
-		"too long":            {[]byte{0x81, 0xfe, 0x03, 0xe9}, closeTooBig},
-		"far too long":        {[]byte{0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, closeTooBig},
-		"too long together":   {slices.Concat(wsFrames(true, fragment{0x01, strings.Repeat("a", 600)}), []byte{0x00, 0xfe, 0x01, 0x91}), closeTooBig},
+		"reserved bit 1":      {[]byte{0xc1, 0x80}, CloseProtocol},
+		"reserved bit 3":      {[]byte{0x91, 0x80}, CloseProtocol},
+		"opcode 3":            {[]byte{0x83, 0x80}, CloseProtocol},
+		"opcode 7":            {[]byte{0x87, 0x80}, CloseProtocol},
+		"opcode b":            {[]byte{0x8b, 0x80}, CloseProtocol},
+		"not masked":          {[]byte{0x81, 0x02}, CloseProtocol},
+		"control in parts":    {[]byte{0x09, 0x80}, CloseProtocol},
+		"long control":        {[]byte{0x89, 0xfe}, CloseProtocol},
+		"continuation alone":  {[]byte{0x80, 0x80}, CloseProtocol},
+		"continuation behind": {slices.Concat(wsFrames(true, fragment{0x81, "a"}), []byte{0x80, 0x80}), CloseProtocol},
+		"message in message":  {slices.Concat(wsFrames(true, fragment{0x01, "a"}), []byte{0x81, 0x80}), CloseProtocol},
+		"length in 16 bits":   {[]byte{0x81, 0xfe, 0, 125}, CloseProtocol},
+		"length in 64 bits":   {[]byte{0x81, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, CloseProtocol},
+		"a negative length":   {[]byte{0x81, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0}, CloseProtocol},
+		"not UTF-8":           {wsFrames(true, fragment{0x81, "\xff"}), CloseNotUTF8},
+		"not UTF-8, in parts": {wsFrames(true, fragment{0x01, "\xc3"}, fragment{0x80, "a"}), CloseNotUTF8},
+		"too long":            {[]byte{0x81, 0xfe, 0x03, 0xe9}, CloseTooBig},
+		"far too long":        {[]byte{0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, CloseTooBig},
+		"too long together":   {slices.Concat(wsFrames(true, fragment{0x01, strings.Repeat("a", 600)}), []byte{0x00, 0xfe, 0x01, 0x91}), CloseTooBig},
 	} {
 		for how, chunks := range map[string][][]byte{"whole": {bytes.Clone(tc.sent)}, "bytewise": bytewise(tc.sent)} {
-			_, _, err := deframe(&webSocketFramer{masked: true, limit: 1000}, chunks...)
-			var wrong *webSocketError
-			var long *stream.TooLargeError
+			_, _, err := deframe(&Framer{Masked: true, Limit: 1000}, chunks...)
+			var wrong *Error
+			var long *TooLargeError
 			switch {
-			case errors.As(err, &wrong) && wrong.code == tc.code:
-			case errors.As(err, &long) && long.Limit == 1000 && tc.code == closeTooBig:
+			case errors.As(err, &wrong) && wrong.Code == tc.code:
+			case errors.As(err, &long) && long.Limit == 1000 && tc.code == CloseTooBig:
 			default:
 				t.Errorf("%s, %s: %v, want the code %d", name, how, err, tc.code)
 			}
 		}
 	}
-	// A server's frames are not masked, and their length is the engine's to bound
+	// A server's frames are not masked, and their length is the owner's to bound
 	// as long as it can be counted.
-	if _, _, err := deframe(&webSocketFramer{}, []byte{0x81, 0x80}); err == nil {
+	if _, _, err := deframe(&Framer{}, []byte{0x81, 0x80}); err == nil {
 		t.Error("a masked frame of a server was taken")
 	}
-	if _, _, err := deframe(&webSocketFramer{}, []byte{0x81, 0xff &^ 0x80, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}); err == nil {
+	if _, _, err := deframe(&Framer{}, []byte{0x81, 0xff &^ 0x80, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}); err == nil {
 		t.Error("a length of 2^63-1 was taken")
 	}
 }
 
 // Messages in any fragments with any control frames between, cut anywhere, are
 // what was sent.
-func TestWebSocketFramesProperty(t *testing.T) {
+func TestFramesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		masked := rapid.Bool().Draw(t, "masked")
 		var sent []byte
 		var want []string
 		for range rapid.IntRange(0, 5).Draw(t, "messages") {
-			first := rapid.SampledFrom([]byte{opText, opBinary}).Draw(t, "opcode")
+			first := rapid.SampledFrom([]byte{Text, Binary}).Draw(t, "opcode")
 			message := rapid.StringN(0, 200, -1).Draw(t, "message")
 			fragments := rapid.IntRange(1, 5).Draw(t, "fragments")
 			for i, rest := 0, message; i < fragments; i++ {
@@ -184,7 +182,7 @@ func TestWebSocketFramesProperty(t *testing.T) {
 					first |= 0x80
 				}
 				sent = append(sent, wsFrame(first, rest[:n], masked)...)
-				rest, first = rest[n:], opContinuation
+				rest, first = rest[n:], Continuation
 				if i < fragments-1 && rapid.Bool().Draw(t, "ping") {
 					sent = append(sent, wsFrame(0x89, "ping", masked)...)
 					want = append(want, "9:ping")
@@ -198,7 +196,7 @@ func TestWebSocketFramesProperty(t *testing.T) {
 			chunks = append(chunks, rest[:n])
 			rest = rest[n:]
 		}
-		got, rest, err := deframe(&webSocketFramer{masked: masked}, chunks...)
+		got, rest, err := deframe(&Framer{Masked: masked}, chunks...)
 		if err != nil || rest != 0 || !slices.Equal(got, want) {
 			t.Fatalf("got %q, %d bytes left, %v; want %q", got, rest, err, want)
 		}
@@ -206,7 +204,7 @@ func TestWebSocketFramesProperty(t *testing.T) {
 }
 
 // Whatever arrives, it makes no difference how it is cut.
-func FuzzWebSocketFramer(f *testing.F) {
+func FuzzFramer(f *testing.F) {
 	for _, masked := range []bool{false, true} {
 		f.Add(wsFrames(masked, fragment{0x81, "{}"}, fragment{0x89, "p"}), masked)
 		f.Add(wsFrames(masked, fragment{0x01, "\xc3"}, fragment{0x89, "p"}, fragment{0x00, ""}, fragment{0x80, "\xa4"}), masked)
@@ -215,8 +213,8 @@ func FuzzWebSocketFramer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sent []byte, masked bool) {
 		const limit = 1000
-		whole, wholeRest, wholeErr := deframe(&webSocketFramer{masked: masked, limit: limit}, bytes.Clone(sent))
-		cut, cutRest, cutErr := deframe(&webSocketFramer{masked: masked, limit: limit}, bytewise(sent)...)
+		whole, wholeRest, wholeErr := deframe(&Framer{Masked: masked, Limit: limit}, bytes.Clone(sent))
+		cut, cutRest, cutErr := deframe(&Framer{Masked: masked, Limit: limit}, bytewise(sent)...)
 		if !slices.Equal(whole, cut) || fmt.Sprint(wholeErr) != fmt.Sprint(cutErr) || wholeErr == nil && wholeRest != cutRest {
 			t.Fatalf("whole: %q, %d bytes left, %v; cut: %q, %d bytes left, %v", whole, wholeRest, wholeErr, cut, cutRest, cutErr)
 		}
@@ -232,7 +230,7 @@ func TestMask(t *testing.T) {
 	const key = 0x04030201
 	for n := range 100 {
 		b := bytes.Repeat([]byte{0xf0}, n)
-		mask(b, key)
+		Mask(b, key)
 		for i, c := range b {
 			if c != 0xf0^byte(i%4+1) {
 				t.Fatalf("byte %d of %d is %#x", i, n, c)
@@ -242,16 +240,16 @@ func TestMask(t *testing.T) {
 }
 
 // Each frame of a client has a key of its own, and writing one costs no memory.
-func TestWrapWebSocket(t *testing.T) {
+func TestWrap(t *testing.T) {
 	keys := map[uint32]bool{}
 	for range 100 {
-		b := wrapWebSocket([]byte("before{}"), len("before"), opText, true)
+		b := Wrap([]byte("before{}"), len("before"), Text, true)
 		if string(b[:8]) != "before\x81\x82" {
 			t.Fatalf("%q", b)
 		}
 		key := binary.LittleEndian.Uint32(b[8:])
 		keys[key] = true
-		if mask(b[12:], key); string(b[12:]) != "{}" {
+		if Mask(b[12:], key); string(b[12:]) != "{}" {
 			t.Fatalf("%q", b)
 		}
 	}
@@ -259,9 +257,9 @@ func TestWrapWebSocket(t *testing.T) {
 		t.Errorf("100 frames have %d keys", len(keys))
 	}
 	dst := make([]byte, 0, 1000)
-	for _, f := range []framing{framingWebSocket, framingWebSocketMasked} {
-		if n := testing.AllocsPerRun(100, func() { f.wrap(append(dst, "{}"...), 0) }); n != 0 {
-			t.Errorf("framing %d: %v allocations", f, n)
+	for _, masked := range []bool{false, true} {
+		if n := testing.AllocsPerRun(100, func() { Wrap(append(dst, "{}"...), 0, Text, masked) }); n != 0 {
+			t.Errorf("masked %v: %v allocations", masked, n)
 		}
 	}
 }
