@@ -51,15 +51,6 @@ func (d *decoder) object() (int, error) {
 	return d.MapHeader()
 }
 
-// null reads a nil if one comes next.
-func (d *decoder) null() bool {
-	if d.pos < len(d.data) && d.data[d.pos] == formatNil {
-		d.pos++
-		return true
-	}
-	return false
-}
-
 // int reads an integer of the given size, also from an integral float or a
 // decimal string. The type's name is for errors.
 func (d *decoder) int(bits int, name string) (int64, error) {
@@ -98,8 +89,8 @@ func (d *decoder) whole(name string) (n uint64, negative bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	switch h.typ {
-	case Float:
+	switch {
+	case h.typ == Float:
 		f := h.float()
 		switch {
 		case f != math.Trunc(f): // also NaN
@@ -111,7 +102,9 @@ func (d *decoder) whole(name string) (n uint64, negative bool, err error) {
 		default:
 			n = uint64(f)
 		}
-	case Str, Bin:
+	case !h.text():
+		return 0, false, d.mismatch(h, Int)
+	default:
 		s := d.data[d.pos+h.size:][:h.length]
 		if !decimal(s) {
 			return 0, false, d.mismatch(h, Int)
@@ -126,8 +119,6 @@ func (d *decoder) whole(name string) (n uint64, negative bool, err error) {
 		if err != nil {
 			return 0, false, d.outOfRange(d.pos, name)
 		}
-	default:
-		return 0, false, d.mismatch(h, Int)
 	}
 	d.pass(h)
 	return n, negative, nil
@@ -180,21 +171,11 @@ func (d *decoder) float(bits int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var f float64
-	switch h.typ {
-	case Float:
-		f = h.float()
-	case Int:
-		f = float64(h.bits)
-		if h.negative() {
-			f = float64(int64(h.bits))
-		}
-	case Str, Bin:
-		var ok bool
-		if f, ok = parseFloat(d.data[d.pos+h.size:][:h.length]); !ok {
-			return 0, d.errorf("%v where a number is needed", h.typ)
-		}
-	default:
+	f, ok := d.number(h)
+	if h.text() {
+		f, ok = parseFloat(d.data[d.pos+h.size:][:h.length])
+	}
+	if !ok {
 		return 0, d.errorf("%v where a number is needed", h.typ)
 	}
 	// A double that is nearer to the largest float32 than to the next step
@@ -230,11 +211,10 @@ func (d *decoder) pass(h head) {
 	}
 }
 
-// bytes reads a copy of a bin, or of a str, or an array of integers, where
-// those below zero are the signed bytes of languages such as Java. No bytes
-// are nil.
+// bytes reads a copy of what octets reads, or an array of integers, where those
+// below zero are the signed bytes of languages such as Java. No bytes are nil.
 func (d *decoder) bytes() ([]byte, error) {
-	if b, size, ok := d.chars(); ok {
+	if b, size, ok := d.octets(); ok {
 		d.pos += size
 		return append([]byte(nil), b...), nil
 	}
@@ -265,11 +245,11 @@ func (d *decoder) bytes() ([]byte, error) {
 // time reads a timestamp or an RFC 3339 string.
 func (d *decoder) time() (t time.Time, err error) {
 	start := d.pos
-	typ, err := d.Type()
+	h, err := d.peek()
 	if err != nil {
 		return t, err
 	}
-	if typ == Str || typ == Bin {
+	if h.text() {
 		s, err := d.Str()
 		if err != nil {
 			return t, err
@@ -279,8 +259,8 @@ func (d *decoder) time() (t time.Time, err error) {
 			d.pos = start
 			return time.Time{}, d.errorf("%q is not an RFC 3339 time", short(string(s)))
 		}
-	} else if typ != Ext {
-		return t, d.errorf("%v where a timestamp or an RFC 3339 string is needed", typ)
+	} else if h.typ != Ext {
+		return t, d.errorf("%v where a timestamp or an RFC 3339 string is needed", h.typ)
 	} else if t, err = d.Time(); err != nil {
 		return t, err
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/everywire/everywire/schema"
 )
@@ -29,8 +28,6 @@ func (e *encoder) any(v any) error {
 		e.b = AppendFloat32(e.b, v)
 	case []byte:
 		e.b = AppendBinary(e.b, v)
-	case time.Time:
-		e.b = AppendTime(e.b, v)
 	case []any:
 		if err := e.enter(); err != nil {
 			return err
@@ -64,10 +61,6 @@ func (e *encoder) any(v any) error {
 		}
 		e.keys = e.keys[:base]
 		e.depth--
-	case Extension:
-		e.b = AppendExt(e.b, v.Type, v.Data)
-	case schema.Number:
-		return errorf("MessagePack cannot hold the integer %s: it is beyond 64 bits", short(string(v)))
 	case schema.Document:
 		return e.any(v.Value)
 	case *schema.Document:
@@ -76,6 +69,9 @@ func (e *encoder) any(v any) error {
 		}
 		return e.any(v.Value)
 	default:
+		if ok, err := e.own(v); ok {
+			return err
+		}
 		return e.anyNumber(v)
 	}
 	return nil
@@ -135,10 +131,7 @@ func (d *decoder) any() (any, error) {
 	case Map:
 		return d.anyMap()
 	default:
-		if h.ext == timestampExt {
-			return d.Time()
-		}
-		return Extension{h.ext, append([]byte{}, d.payload(h)...)}, nil
+		return d.own(h)
 	}
 }
 
@@ -186,7 +179,7 @@ func (d *decoder) anyMap() (any, error) {
 func (d *decoder) key() (key []byte, start int, err error) {
 	start = d.pos
 	if key, err = d.Str(); err != nil {
-		if h, notEnd := d.peek(); notEnd == nil && h.typ != Str && h.typ != Bin {
+		if h, notEnd := d.peek(); notEnd == nil && !h.text() {
 			err = d.errorf("%v as a key where a string is needed", h.typ)
 		}
 	}

@@ -116,8 +116,8 @@ func (d *decoder) mapKey(f *field, v reflect.Value) error {
 }
 
 func (d *decoder) boolKey() (bool, error) {
-	typ, err := d.Type()
-	if err != nil || typ != Str && typ != Bin {
+	h, err := d.peek()
+	if err != nil || !h.text() {
 		return d.Bool()
 	}
 	start := d.pos

@@ -188,11 +188,11 @@ func (d *decoder) protoScalar(fd protoreflect.FieldDescriptor) (protoreflect.Val
 
 // enum reads a value's name or number.
 func (d *decoder) enum(ed protoreflect.EnumDescriptor) (protoreflect.EnumNumber, error) {
-	typ, err := d.Type()
+	h, err := d.peek()
 	switch {
-	case err == nil && typ == Nil && ed.FullName() == nullValue:
+	case err == nil && h.typ == Nil && ed.FullName() == nullValue:
 		return 0, d.Nil()
-	case err == nil && (typ == Str || typ == Bin):
+	case err == nil && h.text():
 		start := d.pos
 		s, err := d.Str()
 		if err != nil {

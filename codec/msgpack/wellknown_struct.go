@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -159,8 +158,8 @@ func (d *decoder) value(m *structpb.Value) error {
 		m.Kind = &structpb.Value_StructValue{StructValue: s}
 		return d.structMessage(s)
 	default:
-		t, err := d.time()
-		m.Kind = &structpb.Value_StringValue{StringValue: t.Format(time.RFC3339Nano)}
+		s, err := d.ownText(h)
+		m.Kind = &structpb.Value_StringValue{StringValue: s}
 		return err
 	}
 	return nil
