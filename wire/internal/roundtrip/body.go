@@ -143,13 +143,11 @@ func (b *body) read(p []byte) (int, error) {
 		c.r += n
 	} else {
 		var err error
-		n, err = c.Read(p)
-		switch {
-		case n > 0: // an error comes again
-		case err == io.EOF && b.toEnd: //nolint:errorlint // io.Reader promises io.EOF itself
-			b.finish()
-			return 0, nil //nolint:nilerr // it is the end of the body
-		case err != nil:
+		if n, err = c.Read(p); n == 0 {
+			if err == io.EOF && b.toEnd { //nolint:errorlint // io.Reader promises io.EOF itself
+				err = nil
+				b.finish()
+			}
 			return 0, unexpected(err)
 		}
 	}
