@@ -129,8 +129,8 @@ func (b *body) read(p []byte) (int, error) {
 		if err := b.nextChunk(); err != nil {
 			return 0, err
 		}
-		if b.err != nil {
-			return 0, nil
+		if b.left == 0 {
+			return 0, nil // it was the last
 		}
 	}
 	if !b.toEnd && int64(len(p)) > b.left {

@@ -45,6 +45,10 @@ func appendHead(dst []byte, r *http.Request, length int, closing bool) ([]byte, 
 		switch name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer":
 			continue // they are this package's
+		case "User-Agent":
+			if len(values) == 1 && values[0] == "" {
+				continue // as in net/http, a way to send none
+			}
 		}
 		if !isToken(name) {
 			return dst, fmt.Errorf("the header name %q is malformed", name)
