@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,18 @@ func appendHead(dst []byte, r *http.Request, length int, closing bool) ([]byte, 
 	dst = append(append(append(dst, r.Method...), ' '), target...)
 	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), host...)
 	dst = append(dst, "\r\n"...)
-	for name, values := range r.Header {
+	if length > 0 || r.Body != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		dst = append(dst, "Content-Length: "...)
+		dst = append(strconv.AppendInt(dst, int64(length), 10), "\r\n"...)
+	}
+	var some [16]string
+	names := some[:0]
+	for name := range r.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names) // the same request is the same bytes
+	for _, name := range names {
+		values := r.Header[name]
 		switch name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer":
 			continue // they are this package's
@@ -60,10 +72,6 @@ func appendHead(dst []byte, r *http.Request, length int, closing bool) ([]byte, 
 			dst = append(append(dst, name...), ": "...)
 			dst = append(append(dst, v...), "\r\n"...)
 		}
-	}
-	if length > 0 || r.Body != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		dst = append(dst, "Content-Length: "...)
-		dst = append(strconv.AppendInt(dst, int64(length), 10), "\r\n"...)
 	}
 	if closing {
 		dst = append(dst, "Connection: close\r\n"...)
