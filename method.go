@@ -21,6 +21,9 @@ type Method struct {
 	Kind StreamKind
 	// Idempotency says whether a call may be sent again.
 	Idempotency Idempotency
+	// Doc says what the method does, to people: documents show it. Of a
+	// generated method the comment is shown, if its descriptor still has it.
+	Doc string
 	// Input and Output describe the messages. They are nil for a hand-written
 	// grpc.ServiceDesc whose service is not in the protobuf registry: its
 	// types are known only when it is called.
@@ -149,6 +152,11 @@ type MethodOption func(*Method)
 // WithIdempotency declares what happens if a call runs twice.
 func WithIdempotency(level Idempotency) MethodOption {
 	return func(m *Method) { m.Idempotency = level }
+}
+
+// WithDoc says what the method does, for the documents made from it.
+func WithDoc(text string) MethodOption {
+	return func(m *Method) { m.Doc = text }
 }
 
 // WithRoute adds an HTTP route, such as WithRoute("GET", "/kv/{key}", "").

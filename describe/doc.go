@@ -3,6 +3,7 @@
 // and generated messages are described alike, as docs/spec/types.md says that
 // they look.
 //
-// So far there is OpenRPC 1.3.2 (https://spec.open-rpc.org), with the types in
-// JSON Schema draft 7.
+// There is OpenRPC 1.3.2 (https://spec.open-rpc.org), with the types in JSON
+// Schema draft 7, and there is OpenAPI 3.1.1, with draft 2020-12, and 3.0.3
+// (https://spec.openapis.org/oas), by the rules of docs/spec/openapi.md.
 package describe

@@ -19,8 +19,11 @@ func (ts *types) generated(d protoreflect.MessageDescriptor) *jsonSchema {
 	return ts.reference(d.FullName(), d.FullName(), func(s *jsonSchema) {
 		for _, fd := range fieldsOf(d) {
 			s.Properties = append(s.Properties, property{fd.JSONName(), ts.generatedField(fd)})
+			if !fd.HasPresence() {
+				s.always = append(s.always, fd.JSONName())
+			}
 		}
-		s.Description = alternatives(d)
+		s.Description = sentences(comment(d), alternatives(d))
 	})
 }
 
@@ -67,7 +70,7 @@ func (ts *types) wellKnown(d protoreflect.MessageDescriptor) *jsonSchema {
 	case "google.protobuf.ListValue":
 		return &jsonSchema{Type: "array"}
 	case "google.protobuf.Any":
-		return &jsonSchema{Type: "object", Properties: properties{{"@type", &jsonSchema{Type: "string"}}}, AdditionalProperties: &jsonSchema{}, Required: []string{"@type"}}
+		return &jsonSchema{Type: "object", Properties: ordered[*jsonSchema]{{"@type", &jsonSchema{Type: "string"}}}, AdditionalProperties: &jsonSchema{}, Required: []string{"@type"}}
 	case "google.protobuf.DoubleValue", "google.protobuf.FloatValue",
 		"google.protobuf.Int64Value", "google.protobuf.UInt64Value",
 		"google.protobuf.Int32Value", "google.protobuf.UInt32Value",
@@ -78,13 +81,16 @@ func (ts *types) wellKnown(d protoreflect.MessageDescriptor) *jsonSchema {
 }
 
 func (ts *types) generatedField(fd protoreflect.FieldDescriptor) *jsonSchema {
+	var s *jsonSchema
 	switch {
 	case fd.IsMap():
-		return mapOf(keysOf(keyKind(fd.MapKey())), ts.generatedElement(fd.MapValue()))
+		s = mapOf(keysOf(keyKind(fd.MapKey())), ts.generatedElement(fd.MapValue()))
 	case fd.IsList():
-		return listOf(ts.generatedElement(fd))
+		s = listOf(ts.generatedElement(fd))
+	default:
+		s = ts.generatedElement(fd)
 	}
-	return ts.generatedElement(fd)
+	return described(s, comment(fd))
 }
 
 func keyKind(fd protoreflect.FieldDescriptor) schema.Kind {
@@ -132,9 +138,9 @@ func enum(d protoreflect.EnumDescriptor) *jsonSchema {
 	if d.FullName() == "google.protobuf.NullValue" {
 		return &jsonSchema{Type: "null"}
 	}
-	names := make([]string, d.Values().Len())
+	names := make([]any, d.Values().Len())
 	for i := range names {
 		names[i] = string(d.Values().Get(i).Name())
 	}
-	return &jsonSchema{AnyOf: []*jsonSchema{{Enum: names}, integer(32, true, false)}}
+	return &jsonSchema{AnyOf: []*jsonSchema{{Type: "string", Enum: names}, integer(32, true, false)}}
 }

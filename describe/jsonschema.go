@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -11,47 +12,56 @@ import (
 	"github.com/everywire/everywire/schema"
 )
 
-// A jsonSchema is a JSON Schema of draft 7, as far as types need it. The zero
+// A jsonSchema has the keywords of JSON Schema that types need. Where one stands
+// by itself, without a $ref beside it, draft 7 and draft 2020-12 give all of
+// them one meaning; see [openAPI30] for the dialect of OpenAPI 3.0. The zero
 // value allows every value.
 type jsonSchema struct {
-	Ref                  string        `json:"$ref,omitempty"`
-	Description          string        `json:"description,omitempty"`
-	Type                 string        `json:"type,omitempty"`
-	Format               string        `json:"format,omitempty"`
-	ContentEncoding      string        `json:"contentEncoding,omitempty"`
-	Pattern              string        `json:"pattern,omitempty"`
-	Minimum              json.Number   `json:"minimum,omitempty"`
-	Maximum              json.Number   `json:"maximum,omitempty"`
-	Enum                 []string      `json:"enum,omitempty"`
-	AnyOf                []*jsonSchema `json:"anyOf,omitempty"`
-	Items                *jsonSchema   `json:"items,omitempty"`
-	Properties           properties    `json:"properties,omitempty"`
-	PropertyNames        *jsonSchema   `json:"propertyNames,omitempty"`
-	AdditionalProperties *jsonSchema   `json:"additionalProperties,omitempty"`
-	Required             []string      `json:"required,omitempty"`
+	Ref                  string               `json:"$ref,omitempty"`
+	Description          string               `json:"description,omitempty"`
+	Type                 string               `json:"type,omitempty"`
+	Nullable             bool                 `json:"nullable,omitempty"` // of OpenAPI 3.0 only
+	Format               string               `json:"format,omitempty"`
+	ContentEncoding      string               `json:"contentEncoding,omitempty"`
+	Pattern              string               `json:"pattern,omitempty"`
+	Minimum              json.Number          `json:"minimum,omitempty"`
+	Maximum              json.Number          `json:"maximum,omitempty"`
+	Enum                 []any                `json:"enum,omitempty"`
+	AllOf                []*jsonSchema        `json:"allOf,omitempty"`
+	AnyOf                []*jsonSchema        `json:"anyOf,omitempty"`
+	Items                *jsonSchema          `json:"items,omitempty"`
+	Properties           ordered[*jsonSchema] `json:"properties,omitempty"`
+	PropertyNames        *jsonSchema          `json:"propertyNames,omitempty"`
+	AdditionalProperties *jsonSchema          `json:"additionalProperties,omitempty"`
+	Required             []string             `json:"required,omitempty"`
+
+	always []string // the members that are always written
 }
 
-// properties are the members of an object in the order of their numbers.
-type properties []property
+// ordered is a JSON object whose members have an order, such as that of their
+// numbers.
+type ordered[T any] []entry[T]
 
-type property struct {
-	name   string
-	schema *jsonSchema
+type entry[T any] struct {
+	name  string
+	value T
 }
+
+type property = entry[*jsonSchema]
 
 // MarshalJSON keeps the order.
-func (ps properties) MarshalJSON() ([]byte, error) {
+func (o ordered[T]) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for i, p := range ps {
+	for i, e := range o {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := json.Marshal(p.name)
+		name, err := json.Marshal(e.name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(p.schema)
+		value, err := json.Marshal(e.value)
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +100,16 @@ func (ts *types) message(m *schema.Message) *jsonSchema {
 	return ts.reference(m.Type, m.Name, func(s *jsonSchema) {
 		for _, f := range m.Fields {
 			s.Properties = append(s.Properties, property{f.JSONName, ts.field(f)})
+			if alwaysWritten(m, f) {
+				s.always = append(s.always, f.JSONName)
+			}
 		}
 	})
+}
+
+// alwaysWritten reports whether a plain struct's field has no presence.
+func alwaysWritten(m *schema.Message, f *schema.Field) bool {
+	return m.Type.Field(f.Index).Type.Kind() != reflect.Pointer
 }
 
 // reference refers to the object that is known as key, and makes it, by fill,
@@ -113,14 +131,14 @@ func (ts *types) reference(key any, fullName protoreflect.FullName, fill func(*j
 
 // field is the schema of a plain struct's field.
 func (ts *types) field(f *schema.Field) *jsonSchema {
-	one := ts.element(f)
+	s := ts.element(f)
 	switch {
 	case f.Repeated:
-		return listOf(one)
+		s = listOf(s)
 	case f.MapKey != schema.Invalid:
-		return mapOf(keysOf(f.MapKey), one)
+		s = mapOf(keysOf(f.MapKey), s)
 	}
-	return one
+	return described(s, f.Doc)
 }
 
 func (ts *types) element(f *schema.Field) *jsonSchema {
@@ -159,7 +177,7 @@ func mapOf(keys, values *jsonSchema) *jsonSchema {
 func keysOf(k schema.Kind) *jsonSchema {
 	switch k {
 	case schema.Bool:
-		return &jsonSchema{Enum: []string{"false", "true"}}
+		return &jsonSchema{Enum: []any{"false", "true"}}
 	case schema.Int32, schema.Int64:
 		return &jsonSchema{Pattern: signedPattern}
 	case schema.Uint32, schema.Uint64:
@@ -199,7 +217,7 @@ func integer(bits int, signed, quoted bool) *jsonSchema {
 func float(format string) *jsonSchema {
 	return &jsonSchema{AnyOf: []*jsonSchema{
 		{Type: "number", Format: format},
-		{Enum: []string{"NaN", "Infinity", "-Infinity"}},
+		{Type: "string", Enum: []any{"NaN", "Infinity", "-Infinity"}},
 	}}
 }
 
@@ -214,4 +232,18 @@ func timestamp() *jsonSchema { return &jsonSchema{Type: "string", Format: "date-
 
 func duration() *jsonSchema {
 	return &jsonSchema{Type: "string", Pattern: `^-?[0-9]+(\.[0-9]{1,9})?s$`}
+}
+
+// each calls f for the schemas directly within s.
+func (s *jsonSchema) each(f func(*jsonSchema)) {
+	for _, list := range [][]*jsonSchema{s.AllOf, s.AnyOf, {s.Items, s.PropertyNames, s.AdditionalProperties}} {
+		for _, inner := range list {
+			if inner != nil {
+				f(inner)
+			}
+		}
+	}
+	for _, p := range s.Properties {
+		f(p.value)
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/types/descriptorpb"
-
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/schema"
 )
@@ -22,6 +20,12 @@ type Options struct {
 	Version string
 	// BytesAsArray is for a server that writes bytes as arrays of integers.
 	BytesAsArray bool
+	// OpenAPI is the version of an OpenAPI document, one of [OpenAPIVersions];
+	// by default the first.
+	OpenAPI string
+	// Server is the URL that an OpenAPI document's paths are appended to. It
+	// may be relative to where the document is; by default it is "/".
+	Server string
 }
 
 // The parts of an OpenRPC document.
@@ -142,20 +146,18 @@ func (ts *types) method(m *everywire.Method, name string) method {
 	case everywire.Idempotent:
 		d.Summary = "Idempotent."
 	}
-	if m.Desc != nil {
-		options, _ := m.Desc.Options().(*descriptorpb.MethodOptions)
-		d.Deprecated = options.GetDeprecated()
-	}
+	d.Deprecated = isDeprecated(m)
+	d.Description = docOf(m)
 	switch {
 	case m.Input == nil:
-		d.Description = "The message type is not known; params are its fields by name."
+		d.Description = sentences(d.Description, "The message type is not known; params are its fields by name.")
 	case !m.Input.IsObject():
 		d.ParamStructure = byPosition
 		d.Params = append(d.Params, contentDescriptor{"value", true, ts.message(m.Input)})
 	default:
 		d.Params = ts.params(m.Input)
 		if m.Input.Name == "google.protobuf.Struct" || m.Input.Name == "google.protobuf.Any" {
-			d.Description = "Params may have any members."
+			d.Description = sentences(d.Description, "Params may have any members.")
 		}
 	}
 	return d
@@ -167,7 +169,7 @@ func (ts *types) params(m *schema.Message) []contentDescriptor {
 	if m.Desc != nil {
 		if own := ts.wellKnown(m.Desc); own != nil {
 			for _, p := range own.Properties {
-				all = append(all, contentDescriptor{p.name, true, p.schema})
+				all = append(all, contentDescriptor{p.name, true, p.value})
 			}
 			return all
 		}
@@ -223,7 +225,7 @@ func (ts *types) shortMethod(m *everywire.Method) (method, error) {
 			return bad("field %q is not repeated", form.Field)
 		}
 		// OpenRPC cannot say that there are as many params as one likes.
-		d.Description = strings.TrimSpace(d.Description + fmt.Sprintf(" Params may also be an array, which is then the value of %q.", name))
+		d.Description = sentences(d.Description, fmt.Sprintf("Params may also be an array, which is then the value of %q.", name))
 	default:
 		return bad("unknown form of params %d", form.Params)
 	}

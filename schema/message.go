@@ -88,6 +88,8 @@ type Field struct {
 	Message *Message
 	// HTTP says where the field stands in HTTP messages.
 	HTTP HTTPPlace
+	// Doc says what the field is for, to people: the struct tag doc:"…".
+	Doc string
 }
 
 // ByName returns the field whose JSON name or protobuf name is name, or nil.

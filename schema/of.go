@@ -21,6 +21,7 @@ import (
 //	Size    int     `wire:"2" json:"page_size"`    // JSON and protobuf name page_size
 //	ID      uint64  `wire:"3" json:",string"`      // written as "123" in JSON
 //	Skipped int     `wire:"-"`
+//	Limit   int     `wire:"4" doc:"at most 100"`   // for people, in documents
 //
 // and, on a blank field, speaks of the whole struct:
 //
@@ -164,7 +165,7 @@ func (b *builder) fields(m *Message) error {
 			excluded = true
 			continue
 		}
-		f := &Field{Index: i}
+		f := &Field{Index: i, Doc: sf.Tag.Get("doc")}
 		switch {
 		case tagged:
 			n, err := strconv.ParseInt(tag, 10, 32)
