@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -22,6 +23,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -31,12 +33,12 @@ const maxIdleConns = 512
 type conn struct {
 	cfg       rpc.ClientConfig
 	codec     json.Codec
-	transport *http.Transport
+	transport *roundtrip.Transport
 	scheme    string
 	host      string // of the Host header
 	prefix    string // of all paths
 	agent     []string
-	open      connSet
+	closed    atomic.Bool
 	routes    sync.Map // *everywire.Method -> *clientRoute, of those that declare routes
 }
 
@@ -58,21 +60,15 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 			}
 		}
 	}
-	c.open.dial = cfg.DialAddr
-	c.cfg.DialAddr = c.open.dialAddr
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.cfg.Dial(ctx, alpn) }
-	_, reconnect := cfg.Options["reconnect"]
-	c.transport = &http.Transport{
-		DialContext:            dial,
-		DialTLSContext:         dial,
-		DisableKeepAlives:      reconnect,
-		DisableCompression:     true,
-		MaxIdleConnsPerHost:    maxIdleConns,
-		IdleConnTimeout:        clientIdleTimeout,
-		MaxResponseHeaderBytes: int64(headerLimit(cfg.Limits.MaxMetadata)),
-		Protocols:              new(http.Protocols),
+	c.transport = &roundtrip.Transport{
+		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, alpn) },
+		MaxIdle:     maxIdleConns,
+		IdleTimeout: clientIdleTimeout,
+		MaxHead:     headerLimit(cfg.Limits.MaxMetadata),
 	}
-	c.transport.Protocols.SetHTTP1(true)
+	if _, reconnect := cfg.Options["reconnect"]; reconnect {
+		c.transport.MaxIdle = 0
+	}
 	return c, nil
 }
 
@@ -83,8 +79,8 @@ func (c *conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Call
 // Close ends the calls in flight, which are then Canceled, and closes all
 // connections.
 func (c *conn) Close() error {
-	c.open.close()
-	c.transport.CloseIdleConnections()
+	c.closed.Store(true)
+	c.transport.Close()
 	return nil
 }
 
@@ -101,7 +97,7 @@ func (c *conn) Invoke(ctx context.Context, path string, args, reply any, opts ..
 		}
 		return call.Reach(ctx, func() error {
 			err := c.roundTrip(ctx, call, x, reply)
-			if err != nil && c.open.closed.Load() && !isAnswer(err) {
+			if err != nil && c.closed.Load() && !isAnswer(err) {
 				return errClosing
 			}
 			return err
@@ -189,7 +185,7 @@ func (c *conn) httpRequest(ctx context.Context, call *rpc.Outgoing, x *outbound)
 
 // roundTrip sends a request and takes its answer.
 func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, reply any) error {
-	if c.open.closed.Load() {
+	if c.closed.Load() {
 		return errClosing
 	}
 	res, err := c.transport.RoundTrip(c.httpRequest(ctx, call, x))

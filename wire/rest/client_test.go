@@ -494,7 +494,7 @@ func TestRequestBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "POST /arith.Arith/Sum HTTP/1.1\r\nHost: h:80\r\nUser-Agent: everywire\r\nContent-Length: 12\r\nContent-Type: application/json\r\n\r\n" + `{"name":"n"}`
+	want := "POST /arith.Arith/Sum HTTP/1.1\r\nHost: h:80\r\nContent-Length: 12\r\nContent-Type: application/json\r\nUser-Agent: everywire\r\n\r\n" + `{"name":"n"}`
 	if got := string(buf[:n]); got != want {
 		t.Errorf("sent %q\nwant %q", got, want)
 	}
