@@ -48,6 +48,9 @@ func (s *connSet) add(conn net.Conn) net.Conn {
 		s.conns = map[*trackedConn]struct{}{}
 	}
 	c := &trackedConn{Conn: conn, set: s}
+	if read, ok := conn.(interface{ Buffered() int }); ok && read.Buffered() > 0 {
+		c.heard.Store(true) // on a shared port, by whoever handed it over
+	}
 	s.conns[c] = struct{}{}
 	return c
 }

@@ -14,24 +14,31 @@ import (
 
 // A registrar registers services with a grpc.Server whose codec is
 // [framesOnly]: it wraps their handlers so that messages pass in frames.
-type registrar struct{ server *grpc.Server }
+type registrar struct {
+	server *grpc.Server
+	// requests is set if calls come by [Handler], which knows their peers.
+	requests bool
+}
 
 func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	framed := *desc
 	framed.Methods = make([]grpc.MethodDesc, len(desc.Methods))
 	for i, m := range desc.Methods {
-		framed.Methods[i] = grpc.MethodDesc{MethodName: m.MethodName, Handler: unary(desc.ServiceName+"/"+m.MethodName, m.Handler)}
+		framed.Methods[i] = grpc.MethodDesc{MethodName: m.MethodName, Handler: r.unary(desc.ServiceName+"/"+m.MethodName, m.Handler)}
 	}
 	framed.Streams = make([]grpc.StreamDesc, len(desc.Streams))
 	for i, s := range desc.Streams {
 		framed.Streams[i] = s
-		framed.Streams[i].Handler = stream(desc.ServiceName+"/"+s.StreamName, s.Handler)
+		framed.Streams[i].Handler = r.stream(desc.ServiceName+"/"+s.StreamName, s.Handler)
 	}
 	r.server.RegisterService(&framed, impl)
 }
 
-func unary(name string, handler grpc.MethodHandler) grpc.MethodHandler {
+func (r registrar) unary(name string, handler grpc.MethodHandler) grpc.MethodHandler {
 	return func(srv any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
+		if r.requests {
+			ctx = withPeer(ctx)
+		}
 		codec, err := codecOf(ctx)
 		if err != nil {
 			return nil, err
@@ -44,11 +51,14 @@ func unary(name string, handler grpc.MethodHandler) grpc.MethodHandler {
 	}
 }
 
-func stream(name string, handler grpc.StreamHandler) grpc.StreamHandler {
+func (r registrar) stream(name string, handler grpc.StreamHandler) grpc.StreamHandler {
 	return func(srv any, ss grpc.ServerStream) error {
 		codec, err := codecOf(ss.Context())
 		if err != nil {
 			return err
+		}
+		if r.requests {
+			ss = streamWithContext{ss, withPeer(ss.Context())}
 		}
 		return handler(srv, &framedStream{ServerStream: ss, name: name, codec: codec})
 	}

@@ -34,7 +34,17 @@ type server struct {
 
 // NewServer makes a server for all of the registry's methods.
 func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
-	opts := []grpc.ServerOption{
+	var creds credentials.TransportCredentials = given{insecure.NewCredentials()}
+	if cfg.TLS != nil {
+		creds = credentials.NewTLS(cfg.TLS)
+	}
+	return newServer(cfg, false, grpc.Creds(creds)), nil
+}
+
+// newServer makes a server for connections of its own, or for the requests of
+// another server.
+func newServer(cfg *rpc.ServerConfig, requests bool, opts ...grpc.ServerOption) *server {
+	opts = append(opts,
 		grpc.ForceServerCodecV2(framesOnly{cfg.Logger}),
 		grpc.MaxRecvMsgSize(cfg.Limits.MaxMessage),
 		grpc.MaxSendMsgSize(cfg.Limits.MaxMessage),
@@ -44,22 +54,31 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 		// Goroutines whose stacks have grown already serve most calls; when all
 		// are taken grpc-go starts one for the call. It pays for what we add.
 		grpc.NumStreamWorkers(clampUint32(runtime.GOMAXPROCS(0))),
-	}
+	)
 	for _, h := range cfg.Stats {
 		opts = append(opts, grpc.StatsHandler(payloads{h}))
 	}
-	creds := insecure.NewCredentials() // without any a peer would have no AuthInfo
-	if cfg.TLS != nil {
-		creds = credentials.NewTLS(cfg.TLS)
-	}
-	opts = append(opts, grpc.Creds(creds))
 	s := &server{grpc: grpc.NewServer(opts...), health: health.NewServer()}
 	watches, stop := context.WithCancel(context.Background())
 	s.stopWatches = stop
-	cfg.Registry.RegisterTo(registrar{s.grpc})
+	cfg.Registry.RegisterTo(registrar{s.grpc, requests})
 	registerHealth(cfg, s.grpc, s.health, watches)
 	registerReflection(cfg, s.grpc)
-	return s, nil
+	return s
+}
+
+// given are the credentials of connections that come as they are: cleartext, or
+// with TLS that was done where wires share a port. Without any a peer would have
+// no AuthInfo.
+type given struct{ credentials.TransportCredentials }
+
+// ServerHandshake is [credentials.TransportCredentials]'s.
+func (given) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	inner := conn
+	if tracked, ok := conn.(*trackedConn); ok {
+		inner = tracked.Conn
+	}
+	return conn, rpc.PeerOf(inner).AuthInfo, nil
 }
 
 func (s *server) Serve(lis net.Listener) error {

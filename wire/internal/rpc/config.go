@@ -37,7 +37,9 @@ type ServerConfig struct {
 	Limits   everywire.Limits // with defaults
 	Stats    []stats.Handler
 	Logger   *slog.Logger
-	// TLS is nil for cleartext. The wire wraps its listener and sets ALPN.
+	// TLS is nil for cleartext. The wire does the handshake and sets ALPN. A
+	// connection that comes with a method ConnectionState has had its handshake
+	// where wires share a port; there TLS may be nil.
 	TLS     *tls.Config
 	Path    string // of the target, "" if none
 	Options Options
@@ -138,11 +140,20 @@ func (e *DialError) GRPCStatus() *status.Status { return status.New(codes.Unavai
 
 // PeerOf describes the other end of a connection, with its TLS state.
 func PeerOf(conn net.Conn) *peer.Peer {
-	p := &peer.Peer{Addr: conn.RemoteAddr(), LocalAddr: conn.LocalAddr(), AuthInfo: insecureInfo{}}
-	if tc, ok := conn.(*tls.Conn); ok {
-		p.AuthInfo = TLSInfo(tc.ConnectionState())
+	p := &peer.Peer{Addr: conn.RemoteAddr(), LocalAddr: conn.LocalAddr(), AuthInfo: Insecure}
+	if secure, ok := conn.(stater); ok {
+		p.AuthInfo = TLSInfo(secure.ConnectionState())
 	}
 	return p
+}
+
+// A stater is a *tls.Conn, or a connection on one.
+type stater interface{ ConnectionState() tls.ConnectionState }
+
+// IsSecure reports whether a connection is one with TLS.
+func IsSecure(conn net.Conn) bool {
+	_, ok := conn.(stater)
+	return ok
 }
 
 // TLSInfo is the AuthInfo that grpc-go gives for a TLS connection.
@@ -153,7 +164,9 @@ func TLSInfo(state tls.ConnectionState) credentials.AuthInfo {
 	}
 }
 
-// insecureInfo is the AuthInfo of a cleartext connection.
+// Insecure is the AuthInfo of a cleartext connection.
+var Insecure credentials.AuthInfo = insecureInfo{}
+
 type insecureInfo struct{}
 
 func (insecureInfo) AuthType() string { return "insecure" }

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // ServerConfig is what a [Server] is made from.
@@ -21,7 +23,8 @@ type ServerConfig struct {
 	// time. Reading stops until one ends; so it does while the frames of running
 	// tasks are longer than two of the longest.
 	MaxInFlight int
-	// TLS is nil for cleartext.
+	// TLS is nil for cleartext. A connection that comes with its TLS state has had
+	// its handshake.
 	TLS *tls.Config
 	// Logger gets a warning for each connection that is closed because of what
 	// its peer sent. Nil means slog.Default().
@@ -79,29 +82,7 @@ func (s *Server) Serve(lis net.Listener) error {
 		return nil
 	}
 	defer s.removeListener(lis)
-	for delay := time.Duration(0); ; {
-		conn, err := lis.Accept()
-		if err == nil {
-			delay = 0
-			s.start(conn)
-			continue
-		}
-		if s.draining.Err() != nil {
-			return nil
-		}
-		// Too many open files and the like pass; other errors do not.
-		var temporary interface{ Temporary() bool }
-		if !errors.As(err, &temporary) || !temporary.Temporary() {
-			return err
-		}
-		delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-		s.cfg.Logger.Warn("accepting failed; trying again", "error", err, "after", delay)
-		select {
-		case <-time.After(delay):
-		case <-s.draining.Done():
-			return nil
-		}
-	}
+	return rpc.Accept(s.draining, lis, s.cfg.Logger, func(conn net.Conn) { s.start(conn) })
 }
 
 // Start begins to serve a connection that was accepted elsewhere, and returns.
@@ -152,7 +133,7 @@ func (s *Server) serve(sc *serverConn) {
 }
 
 func (s *Server) handshake(raw net.Conn) (net.Conn, error) {
-	if s.cfg.TLS == nil {
+	if s.cfg.TLS == nil || rpc.IsSecure(raw) {
 		return raw, nil
 	}
 	ctx, cancel := context.WithTimeout(s.draining, handshakeTimeout)

@@ -58,7 +58,14 @@ type writer struct {
 	since time.Time // when there was no progress first; zero if there is
 }
 
+// A readWrapper is a connection that changes only what is read: writes may go to
+// the one that it wraps, which can do more if it is a socket.
+type readWrapper interface{ WritesTo() net.Conn }
+
 func newWriter(conn net.Conn, timeout time.Duration) *writer {
+	if wrapper, ok := conn.(readWrapper); ok {
+		conn = wrapper.WritesTo()
+	}
 	return &writer{conn: conn, timeout: timeout, resumable: isResumable(conn), changed: make(chan struct{})}
 }
 
