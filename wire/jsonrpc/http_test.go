@@ -135,8 +135,8 @@ func TestBytesOnTheWire(t *testing.T) {
 	}{
 		{transports[0], true, sumRequestLine + "\n"},
 		{transports[0], false, `{"jsonrpc":"2.0","method":"arith.Arith/Sum","params":{"numbers":[20,21]},"id":1}` + "\n"},
-		{transports[1], true, "POST /rpc HTTP/1.1\r\nHost: HOST\r\nUser-Agent: everywire\r\nContent-Length: 56\r\nContent-Type: application/json\r\n\r\n" + sumRequestLine},
-		{transports[1], false, "POST /rpc HTTP/1.1\r\nHost: HOST\r\nUser-Agent: everywire\r\nContent-Length: 80\r\nContent-Type: application/json\r\n\r\n" +
+		{transports[1], true, "POST /rpc HTTP/1.1\r\nHost: HOST\r\nContent-Length: 56\r\nContent-Type: application/json\r\nUser-Agent: everywire\r\n\r\n" + sumRequestLine},
+		{transports[1], false, "POST /rpc HTTP/1.1\r\nHost: HOST\r\nContent-Length: 80\r\nContent-Type: application/json\r\nUser-Agent: everywire\r\n\r\n" +
 			`{"jsonrpc":"2.0","method":"arith.Arith/Sum","params":{"numbers":[20,21]},"id":1}`},
 	} {
 		t.Run(fmt.Sprintf("%s/known=%v", tc.transport.name, tc.known), func(t *testing.T) {

@@ -12,15 +12,16 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -30,15 +31,10 @@ const maxIdle = 256
 
 type httpConn struct {
 	*encoder
-	transport *http.Transport
+	transport *roundtrip.Transport
 	url       *url.URL
 	userAgent []string
-	closing   context.Context //nolint:containedctx // ends with Close, and so do attempts to connect
-	close     context.CancelFunc
-
-	mu     sync.Mutex
-	open   map[*trackedConn]struct{}
-	closed bool
+	closed    atomic.Bool
 }
 
 // NewHTTPConn makes a client of JSON-RPC over HTTP/1.1. Connections are kept
@@ -48,25 +44,17 @@ func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &httpConn{encoder: e, open: map[*trackedConn]struct{}{}}
-	c.closing, c.close = context.WithCancel(context.Background())
+	c := &httpConn{encoder: e, userAgent: []string{cfg.UserAgent}}
 	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
-	if cfg.UserAgent != "" {
-		c.userAgent = []string{cfg.UserAgent}
+	c.transport = &roundtrip.Transport{
+		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, alpnHTTP1) },
+		MaxIdle:     maxIdle,
+		IdleTimeout: 90 * time.Second,
+		MaxHead:     4<<10 + 4*httpmeta.Bounded(cfg.Limits.MaxMetadata),
 	}
-	_, reconnect := cfg.Options["reconnect"]
-	c.transport = &http.Transport{
-		// The TLS handshake is done by dial, so that to the transport all
-		// connections look like cleartext ones.
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) },
-		DisableCompression:     true,
-		DisableKeepAlives:      reconnect,
-		MaxIdleConnsPerHost:    maxIdle,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: int64(4<<10 + 4*httpmeta.Bounded(cfg.Limits.MaxMetadata)),
-		Protocols:              new(http.Protocols),
+	if _, reconnect := cfg.Options["reconnect"]; reconnect {
+		c.transport.MaxIdle = 0
 	}
-	c.transport.Protocols.SetHTTP1(true)
 	return c, nil
 }
 
@@ -82,61 +70,12 @@ func hostOf(addrs []string) string {
 	return "localhost"
 }
 
-// A trackedConn is a connection that Close can close while a call uses it.
-type trackedConn struct {
-	net.Conn
-	peer  *peer.Peer
-	owner *httpConn
-}
-
-func (t *trackedConn) Close() error {
-	t.owner.mu.Lock()
-	delete(t.owner.open, t)
-	t.owner.mu.Unlock()
-	return t.Conn.Close()
-}
-
-func (c *httpConn) dial(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.closing, cancel)()
-	conn, err := c.cfg.Dial(ctx, alpnHTTP1)
-	if err != nil {
-		return nil, err
-	}
-	t := &trackedConn{Conn: conn, peer: rpc.PeerOf(conn), owner: c}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		_ = conn.Close() // nobody has used it
-		return nil, errClosing
-	}
-	c.open[t] = struct{}{}
-	return t, nil
-}
-
 var errClosing = status.Error(codes.Canceled, "the client connection is closing")
-
-func (c *httpConn) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
 
 // Close closes all connections. Calls under way fail with Canceled.
 func (c *httpConn) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	open := make([]*trackedConn, 0, len(c.open))
-	for t := range c.open {
-		open = append(open, t)
-	}
-	c.mu.Unlock()
-	c.close()
-	c.transport.CloseIdleConnections()
-	for _, t := range open {
-		_ = t.Close() // nothing is to be sent any more
-	}
+	c.closed.Store(true)
+	c.transport.Close()
 	return nil
 }
 
@@ -146,7 +85,7 @@ func (c *httpConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.
 
 func (c *httpConn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
 	return c.cfg.Invoke(ctx, path, args, reply, opts, func(ctx context.Context, call *rpc.Outgoing) error {
-		if c.isClosed() {
+		if c.closed.Load() {
 			return errClosing
 		}
 		body, err := c.appendRequest(make([]byte, 0, 256), call, args)
@@ -160,7 +99,7 @@ func (c *httpConn) Invoke(ctx context.Context, path string, args, reply any, opt
 		}
 		return call.Reach(ctx, func() error {
 			err := c.exchange(ctx, call, body, reply)
-			if err != nil && c.isClosed() {
+			if err != nil && c.closed.Load() {
 				return errClosing // not that of dialling, which is tried again
 			}
 			return err
@@ -170,11 +109,11 @@ func (c *httpConn) Invoke(ctx context.Context, path string, args, reply any, opt
 
 // exchange makes one HTTP request and reads its response.
 func (c *httpConn) exchange(ctx context.Context, call *rpc.Outgoing, body []byte, reply any) error {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		if t, ok := info.Conn.(*trackedConn); ok {
-			call.Peer = t.peer
-		}
-	}})
+	if call.WantPeer {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotConn: func(info httptrace.GotConnInfo) { call.Peer = rpc.PeerOf(info.Conn) },
+		})
+	}
 	res, err := c.transport.RoundTrip(c.request(ctx, call, body))
 	if err != nil {
 		return c.broken("before the reply came", err)
@@ -215,11 +154,7 @@ var bodies = sync.Pool{New: func() any { return new([]byte) }}
 func (c *httpConn) request(ctx context.Context, call *rpc.Outgoing, body []byte) *http.Request {
 	header := make(http.Header, 4+len(call.Metadata))
 	header["Content-Type"] = contentTypeJSON
-	if c.userAgent != nil {
-		header["User-Agent"] = c.userAgent
-	} else {
-		header["User-Agent"] = nil // nor that of net/http
-	}
+	header["User-Agent"] = c.userAgent
 	httpmeta.Put(header, "", call.Metadata)
 	if deadline, ok := ctx.Deadline(); ok {
 		header[httpmeta.TimeoutHeader] = []string{httpmeta.FormatTimeout(time.Until(deadline))}
@@ -228,9 +163,6 @@ func (c *httpConn) request(ctx context.Context, call *rpc.Outgoing, body []byte)
 		Method: http.MethodPost, URL: c.url, Host: c.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
 		Body: io.NopCloser(bytes.NewReader(body)),
-		// With it a request is sent again if a kept connection turns out to have
-		// been closed before anything was written.
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}
 	return r.WithContext(ctx)
 }
