@@ -31,12 +31,13 @@ const (
 
 // cli is the whole command line.
 type cli struct {
-	Compare compareCmd `cmd:"" help:"Measure what each wire costs on this machine: the main job."`
-	Serve   serveCmd   `cmd:"" help:"Serve built-in services on any number of targets."`
-	Call    callCmd    `cmd:"" help:"Call a method on any target, JSON in and out."`
-	Report  reportCmd  `cmd:"" help:"Make the report of a recorded run again."`
-	Targets targetsCmd `cmd:"" help:"List wires, transports and the options of targets."`
-	Version versionCmd `cmd:"" help:"Print the version and what it was built from."`
+	Compare  compareCmd  `cmd:"" help:"Measure what each wire costs on this machine: the main job."`
+	Serve    serveCmd    `cmd:"" help:"Serve built-in services on any number of targets."`
+	Call     callCmd     `cmd:"" help:"Call a method on any target, JSON in and out."`
+	Describe describeCmd `cmd:"" help:"Write the OpenAPI or OpenRPC document of services."`
+	Report   reportCmd   `cmd:"" help:"Make the report of a recorded run again."`
+	Targets  targetsCmd  `cmd:"" help:"List wires, transports and the options of targets."`
+	Version  versionCmd  `cmd:"" help:"Print the version and what it was built from."`
 
 	LabServer    labServerCmd    `cmd:"" hidden:"" help:"The server of a trial; compare starts it."`
 	LabGenerator labGeneratorCmd `cmd:"" hidden:"" help:"The load generator of a trial; compare starts it."`

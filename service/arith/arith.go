@@ -28,6 +28,7 @@ type SumReply struct {
 // form: method "sum", the numbers as params, the bare number as result.
 func Register(reg *everywire.Registry) {
 	everywire.Handle(reg, Sum, sum,
+		everywire.WithDoc("Adds integers."),
 		everywire.WithIdempotency(everywire.NoSideEffects),
 		everywire.WithRoute("POST", "/sum", "*"),
 		everywire.WithJSONRPC(everywire.JSONRPCForm{

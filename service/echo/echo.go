@@ -14,6 +14,7 @@ const Echo = "echo.Echo/Echo"
 // Register adds the service to reg.
 func Register(reg *everywire.Registry) {
 	everywire.Handle(reg, Echo, echo,
+		everywire.WithDoc("Sends back what it gets: any JSON-like value."),
 		everywire.WithIdempotency(everywire.NoSideEffects),
 		everywire.WithRoute("POST", "/echo", "*"),
 	)

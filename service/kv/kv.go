@@ -101,14 +101,18 @@ func New(opts Options) *Store {
 // Register adds the store's methods to reg.
 func (s *Store) Register(reg *everywire.Registry) {
 	everywire.Handle(reg, Create, s.create,
+		everywire.WithDoc("Stores a value under a key that is not there yet."),
 		everywire.WithRoute("POST", "/kv", "*"))
 	everywire.Handle(reg, Retrieve, s.retrieve,
+		everywire.WithDoc("Returns a key's value."),
 		everywire.WithIdempotency(everywire.NoSideEffects),
 		everywire.WithRoute("GET", "/kv/{key}", ""))
 	everywire.Handle(reg, Update, s.update,
+		everywire.WithDoc("Replaces the value of a key that is there."),
 		everywire.WithIdempotency(everywire.Idempotent),
 		everywire.WithRoute("PUT", "/kv/{key}", "*"))
 	everywire.Handle(reg, Delete, s.delete,
+		everywire.WithDoc("Removes a key. A key that is not there is no error."),
 		everywire.WithIdempotency(everywire.Idempotent),
 		everywire.WithRoute("DELETE", "/kv/{key}", ""))
 }
