@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"pgregory.net/rapid"
 
+	"github.com/everywire/everywire/codec/cbor"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/codec/protobuf"
@@ -33,7 +34,7 @@ type codec interface {
 	Decode(data []byte, msg any) error
 }
 
-var codecs = []codec{json.Codec{}, msgpack.Codec{}, protobuf.Codec{}}
+var codecs = []codec{json.Codec{}, msgpack.Codec{}, cbor.Codec{}, protobuf.Codec{}}
 
 // wide has a field for every row of the table, as one value, optional, list
 // and map, where there is such a thing. Its times, durations and structs are
@@ -281,7 +282,7 @@ func drawProbe(t *rapid.T) *wiretest.RunRequest {
 	return r
 }
 
-// What JSON accepts for a field, MessagePack accepts in the same words, for
+// What JSON accepts for a field, MessagePack and CBOR accept in the same words, for
 // plain structs and generated messages alike, and what one refuses all refuse.
 // The exceptions of the table are not here: base64, and integers written with
 // an exponent or a fraction inside a string.
@@ -312,10 +313,11 @@ func TestSameAccepted(t *testing.T) {
 		`{"sub":{"pageSize":1}}`: true, `{"sub":{"page_size":1}}`: true, `{"sub":{"PageSize":"x"}}`: true, `{"sub":{"pageSize":1,"page_size":1}}`: false,
 		`{"sub":null}`: true, `{"sub":[]}`: false, `{"quoted":5}`: true, `{"quoted":"5"}`: true, `{"x":[{"a":[1]}]}`: true, `[]`: false, `null`: false,
 	} {
-		mp := msgpackOf(t, text)
+		mp, cb := binaryOf(t, msgpack.Codec{}, text), binaryOf(t, cbor.Codec{}, text)
 		for name, decode := range map[string]func(any) error{
 			"json":    func(msg any) error { return json.Codec{}.Decode([]byte(text), msg) },
 			"msgpack": func(msg any) error { return msgpack.Codec{}.Decode(mp, msg) },
+			"cbor":    func(msg any) error { return cbor.Codec{}.Decode(cb, msg) },
 		} {
 			plain, twin := new(wide), dynamicpb.NewMessage(desc)
 			plainErr, twinErr := decode(plain), decode(twin)
@@ -347,15 +349,15 @@ func TestSameAccepted(t *testing.T) {
 	}
 }
 
-// msgpackOf is the same document in MessagePack, for which it must not have a
+// binaryOf is the same document in another codec, for which it must not have a
 // name twice.
-func msgpackOf(t *testing.T, text string) []byte {
+func binaryOf(t *testing.T, c codec, text string) []byte {
 	t.Helper()
 	doc := new(schema.Document)
 	if err := (json.Codec{}).Decode([]byte(text), doc); err != nil {
 		t.Fatal(err)
 	}
-	data, err := msgpack.Codec{}.Append(nil, doc)
+	data, err := c.Append(nil, doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +371,7 @@ func TestDocumentTimes(t *testing.T) {
 		doc := &schema.Document{Value: time.Unix(1, nanos)}
 		var want schema.Document
 		for i, c := range codecs {
-			if c.Name() == "msgpack" {
+			if c.Name() == "msgpack" || c.Name() == "cbor" {
 				continue
 			}
 			data, err := c.Append(nil, doc)
@@ -468,8 +470,10 @@ func TestAnyInAny(t *testing.T) {
 		if err := (json.Codec{}).Decode([]byte(text), &msg); (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "too many google.protobuf.Any") {
 			t.Errorf("json: %d levels around %d bytes: %v", tt.levels, tt.size, err)
 		}
-		if err := (msgpack.Codec{}).Decode(msgpackOf(t, text), &msg); (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "too many google.protobuf.Any") {
-			t.Errorf("msgpack: %d levels around %d bytes: %v", tt.levels, tt.size, err)
+		for _, c := range []codec{msgpack.Codec{}, cbor.Codec{}} {
+			if err := c.Decode(binaryOf(t, c, text), &msg); (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "too many google.protobuf.Any") {
+				t.Errorf("%s: %d levels around %d bytes: %v", c.Name(), tt.levels, tt.size, err)
+			}
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // What is MessagePack's own in the table of docs/spec/types.md. The files that
-// work the table itself are the same for CBOR, see package cbor's TestTable.
+// work the table itself are package cbor's too; see codec/internal/tablegen.
 
 // text reports whether a value is read where text is needed. Peers that know no
 // bin send raw bytes, others send text as a bin: both are either.

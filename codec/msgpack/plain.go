@@ -18,7 +18,7 @@ type structPlan struct {
 // A field is a field of a plain struct, or the key or value of a map field.
 type field struct {
 	name     string
-	encoded  []byte // the name as a str
+	encoded  []byte // the name as it is written
 	index    int    // in the struct
 	ordinal  int    // in structPlan.fields
 	kind     schema.Kind

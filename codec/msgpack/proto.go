@@ -23,7 +23,7 @@ type protoPlan struct {
 type protoField struct {
 	desc      protoreflect.FieldDescriptor
 	name      string
-	encoded   []byte // the name as a str
+	encoded   []byte // the name as it is written
 	ordinal   int    // in protoPlan.fields
 	oneof     int    // index of its oneof, or -1
 	presence  bool   // written only if set

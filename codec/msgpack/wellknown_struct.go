@@ -111,8 +111,8 @@ func (d *decoder) listValue(m *structpb.ListValue) error {
 	return nil
 }
 
-// value reads whatever stands there. A bin is kept as base64 and a timestamp
-// as RFC 3339, as they are in JSON.
+// value reads whatever stands there. Bytes are kept as base64 and a time as
+// RFC 3339, as they are in JSON.
 func (d *decoder) value(m *structpb.Value) error {
 	h, err := d.peek()
 	if err != nil {
