@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -162,7 +161,7 @@ func (c *httpConn) request(ctx context.Context, call *rpc.Outgoing, body []byte)
 	r := &http.Request{
 		Method: http.MethodPost, URL: c.url, Host: c.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
-		Body: io.NopCloser(bytes.NewReader(body)),
+		Body: roundtrip.Bytes(body),
 	}
 	return r.WithContext(ctx)
 }

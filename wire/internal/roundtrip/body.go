@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // response makes a response whose body reads from the connection, with the
@@ -242,32 +243,44 @@ func (c *conn) readLine() (string, error) {
 	}
 }
 
+// settle is how long the rest of a request may take to be written after its
+// response was read.
+const settle = 100 * time.Millisecond
+
 // finish ends a body that was read whole.
 func (b *body) finish() {
 	b.err = io.EOF
 	if b.writing != nil {
-		select {
-		case err := <-b.writing:
-			b.reuse = b.reuse && err == nil
-		default:
-			b.reuse = false // the server has answered and does not want the rest
-		}
+		// Most servers answer when they have read all. Of one that does not and does
+		// not go on reading the connection is of no use.
+		_ = b.conn.SetWriteDeadline(time.Now().Add(settle)) // fails only on a closed one
+		err := <-b.writing
+		b.writing = nil
+		b.reuse = b.reuse && err == nil && b.conn.SetWriteDeadline(time.Time{}) == nil
 	}
 	b.conn.done(b.release() && b.reuse)
 }
 
-func (b *body) fail(err error) {
-	b.err = b.conn.transport.cause(b.response.Request.Context(), err)
+// giveUp closes the connection, and waits until nothing reads the request's
+// body any more.
+func (b *body) giveUp() {
 	b.release()
 	b.conn.close()
+	if b.writing != nil {
+		_ = <-b.writing // the call is over
+	}
+}
+
+func (b *body) fail(err error) {
+	b.err = b.conn.transport.cause(b.response.Request.Context(), err)
+	b.giveUp()
 }
 
 // Close gives up what is left of the body, and with it the connection.
 func (b *body) Close() error {
 	if b.err == nil {
 		b.err = errors.New("the body is closed")
-		b.release()
-		b.conn.close()
+		b.giveUp()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package roundtrip
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +13,26 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
+// Bytes is a request's body that is not copied. It may be changed again when
+// RoundTrip has failed, or the response's body has been read to its end or
+// closed.
+func Bytes(b []byte) io.ReadCloser { return &bytesBody{*bytes.NewReader(b), b} }
+
+type bytesBody struct {
+	bytes.Reader
+	all []byte
+}
+
+// Close does nothing.
+func (*bytesBody) Close() error { return nil }
+
 // readBody returns the whole body, nil for none.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
+	}
+	if b, ok := r.Body.(*bytesBody); ok && int64(len(b.all)) == r.ContentLength {
+		return b.all, nil
 	}
 	defer func() { _ = r.Body.Close() }() // it has been read
 	if r.ContentLength < 0 || len(r.TransferEncoding) > 0 {

@@ -93,22 +93,24 @@ func parseHead(head string) (*http.Response, error) {
 
 // parseStatusLine reads HTTP/1.1 SP code SP reason (RFC 9112, section 4).
 func parseStatusLine(line string) (*http.Response, error) {
-	malformed := fmt.Errorf("the response begins with %.40q, which is not HTTP/1.1", line)
+	malformed := func() (*http.Response, error) {
+		return nil, fmt.Errorf("the response begins with %.40q, which is not HTTP/1.1", line)
+	}
 	if len(line) < len("HTTP/1.1 200") || !strings.HasPrefix(line, "HTTP/1.") || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
-		return nil, malformed
+		return malformed()
 	}
 	minor, code := line[7]-'0', 0
 	if minor > 1 {
-		return nil, malformed
+		return malformed()
 	}
 	for _, d := range []byte(line[9:12]) {
 		if d < '0' || d > '9' {
-			return nil, malformed
+			return malformed()
 		}
 		code = 10*code + int(d-'0')
 	}
 	if code < 100 {
-		return nil, malformed
+		return malformed()
 	}
 	return &http.Response{
 		Status: line[9:], StatusCode: code,
