@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 )
 
@@ -17,17 +18,37 @@ import (
 // deadline of the call itself begins when it has.
 const bodyTimeout = 2 * time.Minute
 
-// A refusal is a request that never became a call.
+// A refusal answers a request that never became a call.
 type refusal struct {
-	status  int // of HTTP
-	code    codes.Code
-	message string
-	allow   string // the Allow header, with 405
-	closing bool   // the rest of the request was not read
+	status        int // of HTTP
+	code          codes.Code
+	message       string
+	header, value string // one more header, if any
+	closing       bool   // the rest of the request was not read
 }
 
 func refuse(httpStatus int, c codes.Code, format string, args ...any) *refusal {
 	return &refusal{status: httpStatus, code: c, message: fmt.Sprintf(format, args...)}
+}
+
+// with adds a header that says what would have been accepted.
+func (no *refusal) with(header, value string) *refusal {
+	no.header, no.value = header, value
+	return no
+}
+
+func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
+	if no.header != "" {
+		w.Header()[no.header] = []string{no.value}
+	}
+	if no.closing {
+		w.Header()["Connection"] = []string{"close"}
+	}
+	if no.status == http.StatusNoContent {
+		w.WriteHeader(no.status)
+		return
+	}
+	writeProblem(w, r, no.status, status.New(no.code, no.message))
 }
 
 // accept reads a request into x, or says why not.
@@ -39,8 +60,8 @@ func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 	if e.method.Kind != everywire.Unary {
 		return refuse(http.StatusNotImplemented, codes.Unimplemented, "method %s is %s, which this wire does not carry", e.method.FullName(), e.method.Kind)
 	}
-	if !acceptsJSON(r.Header) {
-		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept does not allow %s", jsonType)
+	if no := x.negotiate(r.Header); no != nil {
+		return no
 	}
 	x.in.Timeout = 0
 	if v := r.Header[httpmeta.TimeoutHeader]; len(v) > 0 {
@@ -52,18 +73,37 @@ func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 			return refuse(http.StatusBadRequest, codes.InvalidArgument, "%v", err)
 		}
 	}
+	header, no := x.preconditions(r)
+	if no != nil {
+		return no
+	}
 	body, no := h.readBody(x, r)
 	if no != nil {
 		return no
 	}
-	var md metadata.MD
-	md, _, err := httpmeta.Take(r.Header)
+	md, _, err := httpmeta.Take(header)
 	if err != nil {
 		return refuse(http.StatusBadRequest, codes.InvalidArgument, "%v", err)
 	}
-	x.message, x.err = x.request(e, x.values, r.URL.RawQuery, body)
+	x.message, x.err = x.assemble(r, header, body)
 	x.in.Method, x.in.Metadata, x.in.Peer, x.in.Size = e.method, md, peerOf(r), len(x.message)
 	return nil
+}
+
+// assemble returns the message of a request, and sets its format. Where the
+// body is the whole message that is the body's own; a message that is put
+// together from several places is put together as JSON.
+func (x *exchange) assemble(r *http.Request, header http.Header, body []byte) (message []byte, err error) {
+	e := x.endpoint
+	if x.bodyFormat != jsonFormat && (body == nil || !e.takesBodyAlone()) {
+		if body != nil {
+			if body, err = toJSON(nil, x.bodyFormat, body); err != nil {
+				return nil, fmt.Errorf("the body: %w", err)
+			}
+		}
+		x.bodyFormat = jsonFormat
+	}
+	return x.request(e, x.values, r.URL.RawQuery, body)
 }
 
 // route finds the endpoint, or answers for the wire.
@@ -80,15 +120,16 @@ func (h *handler) route(x *exchange, r *http.Request) *refusal {
 	case len(x.allowed) == 0:
 		return refuse(http.StatusNotFound, codes.Unimplemented, "no route matches the path %s", path)
 	case verb == http.MethodOptions:
-		return &refusal{status: http.StatusNoContent, allow: x.allow()}
+		return (&refusal{status: http.StatusNoContent}).with("Allow", x.allow())
 	}
-	no := refuse(http.StatusMethodNotAllowed, codes.Unimplemented, "%s is not allowed on %s: use %s", r.Method, path, x.allow())
-	no.allow = x.allow()
-	return no
+	return refuse(http.StatusMethodNotAllowed, codes.Unimplemented, "%s is not allowed on %s: use %s", r.Method, path, x.allow()).with("Allow", x.allow())
 }
 
-// readBody returns the request's body, nil if it has none.
+// readBody returns the request's body as it is without codings, nil if it has
+// none. What can be refused by the head alone is refused before the body is
+// read.
 func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
+	x.bodyFormat = jsonFormat
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
@@ -96,30 +137,64 @@ func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	if wrong := checkContentType(r.Header); wrong != "" {
+	coding, no := x.bodyHead(r.Header)
+	if no != nil {
 		// A chunked body may turn out to be empty; then its type is no matter.
 		if r.ContentLength < 0 && isEmpty(r) {
 			return nil, nil
 		}
-		return nil, refuse(http.StatusUnsupportedMediaType, codes.InvalidArgument, "%s", wrong)
+		return nil, no
 	}
 	var err error
-	x.body, err = readAll(x.body[:0], r.Body, r.ContentLength, limit)
-	switch {
-	case isTimeout(err):
-		no := refuse(http.StatusRequestTimeout, codes.DeadlineExceeded, "the request's body did not come in within %v", bodyTimeout)
+	x.bodyBuf, err = httpbody.ReadAll(x.bodyBuf[:0], r.Body, r.ContentLength, limit)
+	if err != nil {
+		no := bodyError(err, limit)
 		no.closing = true
 		return nil, no
-	case err != nil:
-		no := refuse(http.StatusBadRequest, codes.InvalidArgument, "reading the request's body: %v", err)
-		no.closing = true
-		return nil, no
-	case len(x.body) > limit:
-		return nil, tooLarge(limit)
-	case len(x.body) == 0:
+	}
+	if len(x.bodyBuf) == 0 {
 		return nil, nil
 	}
-	return x.body, nil
+	if coding == httpbody.Identity {
+		return x.bodyBuf, nil
+	}
+	if x.scratch, err = coding.Decode(x.scratch[:0], x.bodyBuf, limit); err != nil {
+		no := bodyError(err, limit)
+		no.closing = false // all of it has come
+		return nil, no
+	}
+	x.bodyBuf, x.scratch = x.scratch, x.bodyBuf
+	if len(x.bodyBuf) == 0 {
+		return nil, nil
+	}
+	return x.bodyBuf, nil
+}
+
+// bodyHead reads what the head says about a body.
+func (x *exchange) bodyHead(h http.Header) (httpbody.Coding, *refusal) {
+	coding := httpbody.Identity
+	var err error
+	if lines := h["Content-Encoding"]; len(lines) > 0 {
+		if coding, err = httpbody.Encoded(lines); err != nil {
+			return coding, refuse(http.StatusUnsupportedMediaType, codes.InvalidArgument, "%v", err).with("Accept-Encoding", httpbody.Supported+", identity")
+		}
+	}
+	if x.bodyFormat, err = formatOf(h); err != nil {
+		x.bodyFormat = jsonFormat
+		return coding, refuse(http.StatusUnsupportedMediaType, codes.InvalidArgument, "%v", err).with("Accept", mediaTypes)
+	}
+	return coding, nil
+}
+
+// bodyError answers for a body that could not be had.
+func bodyError(err error, limit int) *refusal {
+	switch {
+	case errors.Is(err, httpbody.ErrTooLarge):
+		return tooLarge(limit)
+	case isTimeout(err):
+		return refuse(http.StatusRequestTimeout, codes.DeadlineExceeded, "the request's body did not come in within %v", bodyTimeout)
+	}
+	return refuse(http.StatusBadRequest, codes.InvalidArgument, "reading the request's body: %v", err)
 }
 
 func tooLarge(limit int) *refusal {

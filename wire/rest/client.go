@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
-	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
@@ -32,7 +32,9 @@ const maxIdleConns = 512
 
 type conn struct {
 	cfg       rpc.ClientConfig
-	codec     json.Codec
+	format    *format         // of requests
+	coding    httpbody.Coding // of long requests
+	wants     http.Header     // what requests say about replies
 	transport *roundtrip.Transport
 	scheme    string
 	host      string // of the Host header
@@ -46,12 +48,25 @@ type conn struct {
 // option reconnect each call opens and closes one of its own. It refuses
 // routes of cfg.Methods that the wire does not support.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	c := &conn{cfg: *cfg, scheme: "http", host: "localhost", prefix: strings.TrimSuffix(cfg.Path, "/"), agent: []string{cfg.UserAgent}}
+	c := &conn{cfg: *cfg, format: jsonFormat, wants: http.Header{}, scheme: "http", host: "localhost", prefix: strings.TrimSuffix(cfg.Path, "/"), agent: []string{cfg.UserAgent}}
 	if len(cfg.Addrs) > 0 && !strings.Contains(cfg.Addrs[0], "/") { // not the path of a socket
 		c.host = cfg.Addrs[0]
 	}
 	if cfg.TLS != nil {
 		c.scheme = "https"
+	}
+	if name := cfg.Options["codec"]; name != "" && name != jsonFormat.codec.Name() {
+		if c.format = formatOfCodec(name); c.format == nil {
+			return nil, fmt.Errorf("rest: there is no codec %q", name)
+		}
+		c.wants["Accept"] = c.format.header
+	}
+	if name := cfg.Options["compress"]; name != "" {
+		var ok bool
+		if c.coding, ok = httpbody.ParseCoding(name); !ok {
+			return nil, fmt.Errorf("rest: there is no content coding %q", name)
+		}
+		c.wants["Accept-Encoding"] = c.coding.Header()
 	}
 	if cfg.Methods != nil {
 		for _, m := range cfg.Methods.Methods() {
@@ -115,10 +130,11 @@ func isAnswer(err error) bool {
 // An outbound is a call's request, built once and sent once, or more often if
 // no server could be reached.
 type outbound struct {
-	route *clientRoute
-	verb  string
-	url   *url.URL
-	body  []byte // nil for none
+	route  *clientRoute
+	verb   string
+	url    *url.URL
+	body   []byte // nil for none
+	coding httpbody.Coding
 }
 
 func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
@@ -132,32 +148,76 @@ func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
 			return nil, status.Error(codes.Unimplemented, err.Error())
 		}
 	}
-	buf := getBuffer()
-	defer putBuffer(buf)
-	var err error
-	if *buf, err = c.codec.Append(*buf, args); err != nil {
-		return nil, status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
+	buf := httpbody.Buffer()
+	defer httpbody.Free(buf)
+	if err := c.fill(x, call, args, buf); err != nil {
+		return nil, err
 	}
-	var path, query string
-	// The transport may read a body even after it has returned the response,
-	// so the body is not in the pooled buffer.
-	if e := x.route.endpoint; e == nil {
-		path, x.body = escapePath(call.Path), bytes.Clone(*buf)
-	} else {
-		x.verb = e.verb
-		if path, query, x.body, err = x.route.split(*buf); err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "request of %s: %v", call.Path, err)
-		}
-	}
-	x.url = &url.URL{Scheme: c.scheme, Host: c.host, Opaque: c.prefix + path, RawQuery: query}
 	return x, call.Sent(len(*buf))
 }
 
-var jsonContent = []string{jsonType}
+// fill sets the path, the query and the body of a request. buf gets the whole
+// message, encoded.
+func (c *conn) fill(x *outbound, call *rpc.Outgoing, args any, buf *[]byte) error {
+	e := x.route.endpoint
+	// A body that is the message is in the message's own format; one that is
+	// put together from what the path leaves is JSON at first.
+	alone := e == nil || e.takesBodyAlone()
+	format := jsonFormat
+	if alone {
+		format = c.format
+	}
+	var err error
+	if *buf, err = format.codec.Append(*buf, args); err != nil {
+		return status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
+	}
+	var path, query string
+	var body []byte
+	if e == nil {
+		path, body = escapePath(call.Path), *buf
+	} else {
+		message := *buf
+		if alone {
+			message = emptyObject
+		}
+		x.verb = e.verb
+		if path, query, body, err = x.route.split(message); err != nil {
+			return status.Errorf(codes.InvalidArgument, "request of %s: %v", call.Path, err)
+		}
+		if alone {
+			body = *buf
+		}
+	}
+	x.url = &url.URL{Scheme: c.scheme, Host: c.host, Opaque: c.prefix + path, RawQuery: query}
+	if body == nil {
+		return nil
+	}
+	if format != c.format {
+		if body, err = fromJSON(nil, c.format, body); err != nil {
+			return status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
+		}
+	}
+	x.setBody(body, c.coding)
+	return nil
+}
+
+// setBody copies the body, or a shorter form of it. The transport may read it
+// even after it has returned the response, so that it cannot stay in a pooled
+// buffer.
+func (x *outbound) setBody(body []byte, coding httpbody.Coding) {
+	if coding != httpbody.Identity && len(body) >= httpbody.MinSize {
+		if coded := coding.Append(nil, body); len(coded) < len(body) {
+			x.body, x.coding = coded, coding
+			return
+		}
+	}
+	x.body = append(make([]byte, 0, len(body)), body...) // not nil if empty
+}
 
 func (c *conn) httpRequest(ctx context.Context, call *rpc.Outgoing, x *outbound) *http.Request {
 	header := make(http.Header, 4+len(call.Metadata))
 	header["User-Agent"] = c.agent // if empty, net/http sends none
+	maps.Copy(header, c.wants)
 	httpmeta.Put(header, "", call.Metadata)
 	if deadline, ok := ctx.Deadline(); ok {
 		header[httpmeta.TimeoutHeader] = []string{httpmeta.FormatTimeout(time.Until(deadline))}
@@ -167,7 +227,10 @@ func (c *conn) httpRequest(ctx context.Context, call *rpc.Outgoing, x *outbound)
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if x.body != nil {
-		header["Content-Type"] = jsonContent
+		header["Content-Type"] = c.format.header
+		if x.coding != httpbody.Identity {
+			header["Content-Encoding"] = x.coding.Header()
+		}
 		// Of these types, so that headers and body go out as one write. GetBody
 		// lets the transport take another connection if the one it chose was
 		// closed before anything was written.
@@ -196,11 +259,12 @@ func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, r
 	if err := takeMetadata(call, res.Header); err != nil {
 		return err
 	}
-	buf := getBuffer()
-	defer putBuffer(buf)
+	buf := httpbody.Buffer()
+	defer httpbody.Free(buf)
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		// The limit is for messages; an error is bounded by what details need.
-		if *buf, err = readAll(*buf, res.Body, res.ContentLength, max(call.MaxReceive(), 64<<10)); err != nil {
+		// Of a longer one the beginning is told.
+		if err := readReply(res, buf, max(call.MaxReceive(), 64<<10)); err != nil && !errors.Is(err, httpbody.ErrTooLarge) {
 			return c.broken("within an error reply", err)
 		}
 		return statusOf(res.StatusCode, res.Header.Get("Content-Type"), *buf).Err()
@@ -208,13 +272,15 @@ func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, r
 	if err := call.CheckReceived(int(max(res.ContentLength, 0))); err != nil {
 		return err
 	}
-	if *buf, err = readAll(*buf, res.Body, res.ContentLength, call.MaxReceive()); err != nil {
+	switch err := readReply(res, buf, call.MaxReceive()); {
+	case errors.Is(err, httpbody.ErrTooLarge):
+		return call.CheckReceived(call.MaxReceive() + 1)
+	case errors.Is(err, errCoding):
+		return status.Errorf(codes.Internal, "reply of %s: %v", call.Path, err)
+	case err != nil:
 		return c.broken("within the reply", err)
 	}
-	if err := call.CheckReceived(len(*buf)); err != nil {
-		return err
-	}
-	if err := c.decode(x, res, *buf, reply); err != nil {
+	if err := decodeReply(x, res, *buf, reply); err != nil {
 		return status.Errorf(codes.Internal, "reply of %s: %v", call.Path, err)
 	}
 	call.Received(len(*buf))
@@ -235,7 +301,7 @@ func (c *conn) broken(when string, err error) error {
 func takeMetadata(call *rpc.Outgoing, h http.Header) (err error) {
 	for name := range h {
 		switch name {
-		case "Content-Type", "Content-Length", "Date", "Connection":
+		case "Content-Type", "Content-Length", "Content-Encoding", "Date", "Connection", "Vary":
 			continue
 		}
 		call.Header, call.Trailer, err = httpmeta.Take(h)
@@ -247,23 +313,51 @@ func takeMetadata(call *rpc.Outgoing, h http.Header) (err error) {
 	return nil
 }
 
-func (c *conn) decode(x *outbound, res *http.Response, body []byte, reply any) error {
-	if len(body) == 0 { // as others answer: 204, or 200 with nothing
-		return c.codec.Decode(emptyObject, reply)
+// errCoding is the error for a reply whose content coding is not as it says.
+var errCoding = errors.New("content coding")
+
+// readReply reads a response's body into buf, without its coding.
+func readReply(res *http.Response, buf *[]byte, limit int) (err error) {
+	lines := res.Header["Content-Encoding"]
+	if len(lines) == 0 {
+		*buf, err = httpbody.ReadAll(*buf, res.Body, res.ContentLength, limit)
+		return err
 	}
-	if ct := res.Header.Get("Content-Type"); ct != jsonType {
-		if typ, _, err := mime.ParseMediaType(ct); err != nil || typ != jsonType {
-			return fmt.Errorf("its Content-Type is %q, not %s: %s", ct, jsonType, quote(body))
-		}
+	coding, err := httpbody.Encoded(lines)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCoding, err)
+	}
+	raw := httpbody.Buffer()
+	defer httpbody.Free(raw)
+	if *raw, err = httpbody.ReadAll(*raw, res.Body, res.ContentLength, limit); err != nil || len(*raw) == 0 {
+		return err
+	}
+	if *buf, err = coding.Decode(*buf, *raw, limit); err != nil && !errors.Is(err, httpbody.ErrTooLarge) {
+		return fmt.Errorf("%w: %w", errCoding, err)
+	}
+	return err
+}
+
+// decodeReply decodes the body of a success, in whatever format it is.
+func decodeReply(x *outbound, res *http.Response, body []byte, reply any) error {
+	if len(body) == 0 { // 204, or what others answer with nothing
+		return jsonFormat.codec.Decode(emptyObject, reply)
+	}
+	f, err := formatOf(res.Header)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, quote(body))
 	}
 	if e := x.route.endpoint; e != nil && e.responseField != nil {
-		wrapped, err := wrap(e.responseField, body)
+		if f == jsonFormat {
+			body, err = wrap(e.responseField, body)
+		} else {
+			body, err = wrapValue(f, e.responseField, body)
+		}
 		if err != nil {
 			return err
 		}
-		body = wrapped
 	}
-	return c.codec.Decode(body, reply)
+	return f.codec.Decode(body, reply)
 }
 
 // routeOf returns the route that calls of m take.

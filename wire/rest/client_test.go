@@ -180,7 +180,7 @@ func TestForeignAnswers(t *testing.T) {
 		{"empty", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", codes.OK, ""},
 		{"chunked", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", codes.OK, ""},
 		{"until it closes", "HTTP/1.0 201 Created\r\nContent-Type: Application/JSON; charset=utf-8\r\n\r\n{}", codes.OK, ""},
-		{"HTML", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\n<p>\nHello", codes.Internal, `text/html", not application/json: <p> Hello`},
+		{"HTML", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\n<p>\nHello", codes.Internal, `"text/html" is not one of application/json`},
 		{"not JSON", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{", codes.Internal, "reply of /t.T/M"},
 		{"redirect", "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", codes.Unknown, "302 Found"},
 		{"bad gateway", "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 600\r\n\r\n" + long, codes.Unavailable, "502 Bad Gateway: " + long[:200] + "…"},

@@ -3,6 +3,7 @@ package rest
 import (
 	"sync"
 
+	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -11,12 +12,35 @@ type exchange struct {
 	h *handler
 	match
 	builder
-	in      rpc.Incoming
+	in         rpc.Incoming
+	bodyFormat *format // of message
+	message    []byte  // the request
+	err        error   // why there is none
+
+	// What the client wants: the coding of a long reply, whether it takes one
+	// without a coding, and the reply's format, in result.
+	coding   httpbody.Coding
+	identity bool
+	// conditional is set if the handler evaluates the request's preconditions.
+	conditional bool
+
+	result
+
+	bodyBuf, reply, scratch []byte // buffers
+}
+
+// A result is what a call came to: all that its response is made from.
+type result struct {
+	outcome *rpc.Outcome
+	format  *format // of body
 	body    []byte
-	message []byte // the request's JSON
-	err     error  // why there is none
-	reply   []byte // the buffer
-	out     []byte // what to send: in reply
+	head    replyHead
+}
+
+// A replyHead is what a response's head takes from the reply itself.
+type replyHead struct {
+	location string // of what was created
+	etag     string // an entity tag, "" if the reply has none
 }
 
 var exchanges = sync.Pool{New: func() any {
@@ -25,18 +49,22 @@ var exchanges = sync.Pool{New: func() any {
 	return x
 }}
 
+// maxPooled is how many bytes of buffers an exchange keeps.
+const maxPooled = 4 << 20
+
 // maxPooledPairs is how many query parameters an exchange keeps room for.
 const maxPooledPairs = 256
 
 func (x *exchange) release() {
-	if cap(x.body)+cap(x.reply)+cap(x.buf) > maxPooled {
+	if cap(x.bodyBuf)+cap(x.reply)+cap(x.scratch)+cap(x.buf) > maxPooled {
 		return
 	}
 	if clear(x.pairs); cap(x.pairs) > maxPooledPairs {
 		x.pairs = nil
 	}
-	x.h, x.endpoint, x.message, x.out, x.err = nil, nil, nil, nil, nil
+	x.h, x.endpoint, x.message, x.err = nil, nil, nil, nil
 	x.in.Method, x.in.Metadata, x.in.Peer = nil, nil, nil
+	x.result = result{}
 	exchanges.Put(x)
 }
 
@@ -44,18 +72,52 @@ func (x *exchange) decode(v any) error {
 	if x.err != nil {
 		return x.err
 	}
-	return x.h.codec.Decode(x.message, v)
+	return x.bodyFormat.codec.Decode(x.message, v)
 }
 
 func (x *exchange) encode(v any) (n int, err error) {
-	if x.reply, err = x.h.codec.Append(x.reply[:0], v); err != nil {
+	if x.reply, err = x.format.codec.Append(x.reply[:0], v); err != nil {
 		return 0, err
 	}
-	x.out = x.reply
-	if f := x.endpoint.responseField; f != nil {
-		x.out, err = memberOr(x.reply, f)
+	x.body = x.reply
+	if err := x.readHead(v); err != nil {
+		return 0, err
 	}
-	return len(x.out), err
+	if f := x.endpoint.responseField; f != nil {
+		if x.format == jsonFormat {
+			x.body, err = memberOr(x.reply, f)
+		} else {
+			x.body, err = valueOr(x.format, x.reply, f)
+		}
+	}
+	return len(x.body), err
+}
+
+// readHead takes from a reply what the response's head has of it.
+func (x *exchange) readHead(v any) (err error) {
+	x.head = replyHead{}
+	e := x.endpoint
+	f := e.etagField()
+	if f == nil {
+		return nil
+	}
+	message := x.reply
+	if x.format != jsonFormat {
+		if x.scratch, err = jsonFormat.codec.Append(x.scratch[:0], v); err != nil {
+			return err
+		}
+		message = x.scratch
+	}
+	value, err := memberOr(message, f)
+	if err != nil {
+		return err
+	}
+	text, err := f.form.text(value)
+	if err != nil {
+		return err
+	}
+	x.head.etag = entityTagOf(text)
+	return nil
 }
 
 // memberOr returns the value of a message's field, also if the codec left it

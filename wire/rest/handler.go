@@ -11,13 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/everywire/everywire"
-	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/wire/internal/code"
-	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -37,7 +32,6 @@ type handler struct {
 	cfg    *rpc.ServerConfig
 	logger *slog.Logger
 	prefix string // of all paths; "" or begins with a slash and does not end in one
-	codec  json.Codec
 	// ownServer is set on our own listener. On another's server the timeouts
 	// are the other's.
 	ownServer bool
@@ -124,34 +118,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Connection"] = []string{"close"}
 	}
 	if no := h.accept(x, r); no != nil {
-		if no.allow != "" {
-			w.Header()["Allow"] = []string{no.allow}
-		}
-		if no.closing {
-			w.Header()["Connection"] = []string{"close"}
-		}
-		if no.status == http.StatusNoContent {
-			w.WriteHeader(no.status)
-			return
-		}
-		if no.status == http.StatusUnsupportedMediaType && r.Header.Get("Content-Encoding") != "" {
-			w.Header()["Accept-Encoding"] = []string{"identity"} // RFC 9110, section 12.5.3
-		}
-		writeProblem(w, r, no.status, status.New(no.code, no.message))
+		no.write(w, r)
 		return
 	}
 	if d, ok := w.(readDeadline); ok && h.ownServer {
 		_ = d.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
 	}
-	outcome := h.unary(x, w, r)
-	header := w.Header()
-	httpmeta.Put(header, "", outcome.Header)
-	httpmeta.Put(header, httpmeta.TrailerPrefix, outcome.Trailer)
-	if c := outcome.Status.Code(); c != codes.OK {
-		writeProblem(w, r, code.HTTP(c), outcome.Status)
-		return
-	}
-	write(w, r, http.StatusOK, jsonHeader, x.out)
+	x.outcome = h.unary(x, w, r)
+	x.respond(w, r)
 }
 
 // unary answers for a handler that ends its goroutine, and then the

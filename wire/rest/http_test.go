@@ -81,7 +81,9 @@ func TestContent(t *testing.T) {
 		{post, `{}`, []string{"Content-Type: text/plain, application/json"}, 415},
 		{post, `{}`, []string{"Content-Type: application/json", "Content-Type: text/plain"}, 415},
 		{post, `{}`, []string{"Content-Type: "}, 415},
-		{post, `{}`, []string{"Content-Encoding: gzip"}, 415},
+		{post, `{}`, []string{"Content-Encoding: deflate"}, 415},
+		{post, `{}`, []string{"Content-Encoding: gzip, gzip"}, 415},
+		{post, `{}`, []string{"Content-Encoding: gzip"}, 400}, // but it is not
 		{post, `{}`, []string{"Content-Encoding: identity"}, 200},
 		{post, "", []string{"Content-Type: text/plain"}, 200}, // of no body
 		{post, "", []string{"Content-Length: 0"}, 200},
@@ -93,8 +95,8 @@ func TestContent(t *testing.T) {
 		{post, `{}`, []string{"Accept: "}, 200},
 		{post, `{}`, []string{"Accept: text/html"}, 406},
 		{post, `{}`, []string{"Accept: application/json;q=0"}, 406},
-		{post, `{}`, []string{"Accept: application/json;q=0.0, */*"}, 406},
-		{post, `{}`, []string{"Accept: */*, application/json;q=0"}, 406},
+		{post, `{}`, []string{"Accept: application/json;q=0.0, */*"}, 200}, // MessagePack
+		{post, `{}`, []string{"Accept: application/json;q=0, application/*;q=0"}, 406},
 		{post, `{}`, []string{"Accept: */*;q=0, application/json"}, 200},
 		{post, `{}`, []string{"Accept: application/problem+json"}, 406},
 

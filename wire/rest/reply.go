@@ -4,13 +4,88 @@ import (
 	"net/http"
 	"strconv"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/httpbody"
+	"github.com/everywire/everywire/wire/internal/httpmeta"
 )
 
-var jsonHeader, problemHeader = []string{jsonType}, []string{problemType}
+// respond writes the response that x.result makes.
+func (x *exchange) respond(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	outcome := x.outcome
+	httpmeta.Put(header, "", outcome.Header)
+	httpmeta.Put(header, httpmeta.TrailerPrefix, outcome.Trailer)
+	if c := outcome.Status.Code(); c != codes.OK {
+		writeProblem(w, r, x.errorStatus(c), outcome.Status)
+		return
+	}
+	if out := x.endpoint.method.Output; out != nil && !out.HasFields() {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if tag := x.entityTag(reads); tag != "" {
+		header["Etag"] = []string{tag}
+		if reads {
+			if no := x.evaluate(r, tag); no == http.StatusNotModified {
+				x.vary(header, reads)
+				x.suffixTag(header, len(x.body) >= httpbody.MinSize)
+				w.WriteHeader(no)
+				return
+			} else if no != 0 {
+				delete(header, "Etag")
+				writeProblem(w, r, no, status.New(codes.FailedPrecondition, "If-Match names no entity tag of what is there"))
+				return
+			}
+		}
+	}
+	x.vary(header, reads)
+	write(w, r, http.StatusOK, x.format.header, x.compressed(header))
+}
+
+// vary says what the representation was chosen by, where a cache could keep it
+// or it is long enough to be compressed (RFC 9110, section 12.5.5).
+func (x *exchange) vary(h http.Header, cacheable bool) {
+	if cacheable || len(x.body) >= httpbody.MinSize {
+		h["Vary"] = append(h["Vary"], "Accept, Accept-Encoding")
+	}
+}
+
+// compressed returns the body in the coding that the client prefers, if that
+// is worth it or nothing else is accepted, and says so in the header.
+func (x *exchange) compressed(h http.Header) []byte {
+	if x.coding == httpbody.Identity || len(x.body) == 0 || len(x.body) < httpbody.MinSize && x.identity {
+		return x.body
+	}
+	x.scratch = x.coding.Append(x.scratch[:0], x.body)
+	if len(x.scratch) >= len(x.body) && x.identity {
+		return x.body
+	}
+	h["Content-Encoding"] = x.coding.Header()
+	x.suffixTag(h, true)
+	return x.scratch
+}
+
+var problemHeader = []string{problemType}
 
 func writeProblem(w http.ResponseWriter, r *http.Request, httpStatus int, s *status.Status) {
 	write(w, r, httpStatus, problemHeader, encodeProblem(httpStatus, s))
+}
+
+// errorStatus is HTTP's status for a call that failed. If the handler had
+// preconditions to evaluate, what it says about the state is about them (RFC
+// 9110, section 13.1).
+func (x *exchange) errorStatus(c codes.Code) int {
+	if x.conditional {
+		switch c {
+		case codes.FailedPrecondition, codes.Aborted, codes.AlreadyExists:
+			return http.StatusPreconditionFailed
+		}
+	}
+	return code.HTTP(c)
 }
 
 // sniffed is the length up to which net/http buffers a body and sets its length
@@ -20,6 +95,9 @@ const sniffed = 2 << 10
 func write(w http.ResponseWriter, r *http.Request, httpStatus int, contentType []string, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = contentType
+	if len(body) == 0 {
+		delete(h, "Content-Type")
+	}
 	if len(body) > sniffed || r.Method == http.MethodHead {
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}

@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"reflect"
 	"strings"
@@ -188,17 +187,5 @@ func TestClientRouteChoice(t *testing.T) {
 	}
 	if _, _, _, err := r.split([]byte(`{"size":1}`)); err == nil || !strings.Contains(err.Error(), "key") {
 		t.Errorf("an empty path parameter: error %v", err)
-	}
-}
-
-// A content coding on a second header line is one too.
-func TestContentEncodingLines(t *testing.T) {
-	h := http.Header{"Content-Type": {jsonType}, "Content-Encoding": {"identity"}}
-	if wrong := checkContentType(h); wrong != "" {
-		t.Error(wrong)
-	}
-	h["Content-Encoding"] = []string{"identity", "gzip"}
-	if wrong := checkContentType(h); !strings.Contains(wrong, "gzip") {
-		t.Errorf("two lines give %q", wrong)
 	}
 }

@@ -30,8 +30,9 @@ var reserved = map[string]bool{
 	"trailer": true, "transfer-encoding": true, "upgrade": true, "user-agent": true,
 }
 
-// hidden is reserved without user-agent, which gRPC handlers do see.
-func hidden(key string) bool { return reserved[key] && key != "user-agent" }
+// hidden is reserved without user-agent, which gRPC handlers do see, and with
+// vary, which caches do.
+func hidden(key string) bool { return reserved[key] && key != "user-agent" || key == "vary" }
 
 // Bounded returns a limit on metadata that can be multiplied for what HTTP adds
 // to it, for a limit that stands for none may be the largest int.
