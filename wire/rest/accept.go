@@ -103,16 +103,12 @@ func (x *exchange) assemble(r *http.Request, header http.Header, body []byte) (m
 		}
 		x.bodyFormat = jsonFormat
 	}
-	return x.request(e, x.values, r.URL.RawQuery, body)
+	return x.request(e, x.values, r.URL.RawQuery, r.Header, body)
 }
 
 // route finds the endpoint, or answers for the wire.
 func (h *handler) route(x *exchange, r *http.Request) *refusal {
-	verb := r.Method
-	if verb == http.MethodHead {
-		verb = http.MethodGet
-	}
-	path := r.URL.EscapedPath()
+	verb, path := r.Method, r.URL.EscapedPath()
 	h.find(verb, path, &x.match)
 	switch {
 	case x.endpoint != nil:

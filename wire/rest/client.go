@@ -41,7 +41,7 @@ type conn struct {
 	prefix    string // of all paths
 	agent     []string
 	closed    atomic.Bool
-	routes    sync.Map // *everywire.Method -> *clientRoute, of those that declare routes
+	routes    sync.Map // *everywire.Method -> *clientRoute
 }
 
 // NewConn returns a client's connection: a pool of HTTP connections. With the
@@ -142,7 +142,7 @@ func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
 		return nil, status.Errorf(codes.Unimplemented, "malformed method name: %q", call.Path)
 	}
 	x := &outbound{route: defaultRoute, verb: http.MethodPost}
-	if call.Method != nil && len(call.Method.Routes) > 0 {
+	if call.Method != nil {
 		var err error
 		if x.route, err = c.routeOf(call.Method); err != nil {
 			return nil, status.Error(codes.Unimplemented, err.Error())
@@ -219,6 +219,7 @@ func (c *conn) httpRequest(ctx context.Context, call *rpc.Outgoing, x *outbound)
 	header["User-Agent"] = c.agent // if empty, net/http sends none
 	maps.Copy(header, c.wants)
 	httpmeta.Put(header, "", call.Metadata)
+	x.setIn(header)
 	if deadline, ok := ctx.Deadline(); ok {
 		header[httpmeta.TimeoutHeader] = []string{httpmeta.FormatTimeout(time.Until(deadline))}
 	}
@@ -362,7 +363,7 @@ func decodeReply(x *outbound, res *http.Response, body []byte, reply any) error 
 
 // routeOf returns the route that calls of m take.
 func (c *conn) routeOf(m *everywire.Method) (*clientRoute, error) {
-	if len(m.Routes) == 0 || m.Kind != everywire.Unary {
+	if m.Kind != everywire.Unary {
 		return defaultRoute, nil
 	}
 	if r, ok := c.routes.Load(m); ok {

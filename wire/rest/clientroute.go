@@ -3,15 +3,15 @@ package rest
 import (
 	"bytes"
 	stdjson "encoding/json"
-	"fmt"
-	"net/url"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/everywire/everywire"
 )
 
 // A clientRoute is the route that a client's calls of one method take; without
-// an endpoint it is the default route.
+// an endpoint it is the default route, with the whole request in its body.
 type clientRoute struct {
 	endpoint *endpoint
 }
@@ -22,146 +22,110 @@ var defaultRoute = &clientRoute{}
 // the request, whatever a call sets; without one, the default route. All
 // routes must be well formed.
 func newClientRoute(m *everywire.Method) (*clientRoute, error) {
+	c := newCompiler()
 	route := defaultRoute
 	for _, r := range m.Routes {
-		e, err := compile(m, r)
+		e, err := c.compile(m, r)
 		if err != nil {
 			return nil, err
 		}
-		if route == defaultRoute && e.carriesAll() {
+		if route == defaultRoute && e.callable() && e.carriesAll() {
+			route = &clientRoute{endpoint: e}
+		}
+	}
+	if route == defaultRoute {
+		if e := c.defaultEndpoint(m, http.MethodPost); len(e.headers)+len(e.cookies) > 0 {
 			route = &clientRoute{endpoint: e}
 		}
 	}
 	return route, nil
 }
 
-// carriesAll reports whether path, query and body have room for each field.
+// callable leaves out HEAD, whose responses have no body, and routes for any
+// verb: which verb is not some other route's the client does not know.
+func (e *endpoint) callable() bool { return e.verb != http.MethodHead && e.verb != anyVerb }
+
+// carriesAll reports whether path, headers, cookies, query and body have room
+// for each field.
 func (e *endpoint) carriesAll() bool {
 	if e.wholeBody {
 		return true
 	}
-	for _, f := range e.fields {
-		if f.form == noForm && f != e.bodyField {
+	for _, f := range e.input.all {
+		if f != e.bodyField && !e.fits([]*field{f}) {
 			return false
 		}
 	}
 	return e.isObject
 }
 
-// split divides a request's JSON between path, query and body. The results
-// keep no reference to message.
-func (r *clientRoute) split(message []byte) (path, query string, body []byte, err error) {
-	e := r.endpoint
-	if e.wholeBody && len(e.variables) == 0 {
-		path, err = e.path(nil)
-		return path, "", bytes.Clone(message), err
+// fits reports whether a field can be in the query or in a place of its own. A
+// message can if its fields can, if it does not contain itself, and if there is
+// a way to say that it is there and empty.
+func (e *endpoint) fits(chain []*field) bool {
+	f := chain[len(chain)-1]
+	if f.message == nil {
+		return f.form != noForm
 	}
-	values := make([]string, len(e.variables))
-	for i, f := range e.variables {
-		values[i] = f.form.zero()
+	if len(chain) > maxNesting || len(f.message.all) == 0 {
+		return false
 	}
-	var q []byte
-	if e.wholeBody {
-		body = append(make([]byte, 0, len(message)), '{')
-	}
-	each := func(name, value []byte) bool {
-		f := e.fields[string(name)]
-		i := indexOf(e.variables, f)
-		switch {
-		case i >= 0:
-			if string(value) != "null" {
-				values[i], err = f.form.text(value)
-			}
-		case e.wholeBody:
-			if len(body) > 1 {
-				body = append(body, ',')
-			}
-			body = append(append(append(append(body, '"'), name...), '"', ':'), value...)
-		case f == e.bodyField && f != nil:
-			body = bytes.Clone(value)
-		default:
-			q, err = appendParameters(q, f, value)
-		}
-		return err == nil
-	}
-	if err := members(message, each); err != nil {
-		return "", "", nil, err
-	}
-	if err != nil {
-		return "", "", nil, err
-	}
-	if e.wholeBody {
-		body = append(body, '}')
-	}
-	path, err = e.path(values)
-	return path, string(q), body, err
-}
-
-func indexOf(fields []*field, f *field) int {
-	for i, x := range fields {
-		if x == f {
-			return i
-		}
-	}
-	return -1
-}
-
-// appendParameters adds a field to a query: one parameter, or for a list one
-// for each element. What an absent parameter means too is left out.
-func appendParameters(q []byte, f *field, value []byte) ([]byte, error) {
-	if s := string(value); s == "null" || s == f.absent {
-		return q, nil
-	}
-	var err error
-	one := func(v []byte) bool {
-		var text string
-		if text, err = f.form.text(v); err != nil {
+	present := !f.pointer
+	for _, inner := range f.message.all {
+		if slices.ContainsFunc(chain, func(x *field) bool { return x.message != nil && x.message == inner.message }) {
 			return false
 		}
-		if len(q) > 0 {
-			q = append(q, '&')
+		with := append(slices.Clip(chain), inner)
+		if !e.fits(with) {
+			return false
 		}
-		q = append(append(q, f.name...), '=')
-		q = append(q, url.QueryEscape(text)...)
-		return true
+		present = present || inner.plain() || e.variable(with) >= 0
 	}
-	if !f.list {
-		one(value)
-	} else if e := elements(value, one); e != nil {
-		return q, fmt.Errorf("field %s: %w", f.name, e)
-	}
-	return q, err
+	return present
 }
 
-// path fills the template.
-func (e *endpoint) path(values []string) (string, error) {
-	var b strings.Builder
-	for _, s := range e.segments {
-		b.WriteByte('/')
-		if s.variable == "" {
-			b.WriteString(escapeSegment(s.literal))
-			continue
-		}
-		if values[0] == "" {
-			return "", fmt.Errorf("field %s is empty, which the path %s has no way to say", s.variable, e.pattern)
-		}
-		b.WriteString(escapeSegment(values[0]))
-		values = values[1:]
-	}
-	return b.String(), nil
+// variable is the number of the variable that fills a field, or -1.
+func (e *endpoint) variable(chain []*field) int {
+	return slices.IndexFunc(e.variables, func(v binding) bool { return slices.Equal(v.chain, chain) })
 }
 
-// escapeSegment escapes a path segment. The segments . and .. would be taken
-// for steps in a hierarchy (RFC 3986, section 5.2.4), so their dots are escaped
-// too.
-func escapeSegment(s string) string {
-	switch s {
-	case ".":
-		return "%2E"
-	case "..":
-		return "%2E%2E"
+// A placed request is divided as its route wants it. It keeps no reference to
+// the message that it was made from.
+type placedRequest struct {
+	path, query string
+	headers     []headerField
+	body        []byte // nil for none
+}
+
+// A headerField is one line of a request's head.
+type headerField struct{ name, value string }
+
+// setIn adds the lines to a header that has the call's metadata. A field takes
+// the place of metadata of the same name, except that cookies go together.
+func (p *placedRequest) setIn(header http.Header) {
+	for _, h := range p.headers {
+		if old := header[h.name]; h.name == "Cookie" && len(old) > 0 {
+			h.value = strings.Join(old, "; ") + "; " + h.value
+		}
+		header[h.name] = []string{h.value}
 	}
-	return url.PathEscape(s)
+}
+
+// split divides a request's JSON between path, headers, query and body.
+func (r *clientRoute) split(message []byte) (p placedRequest, err error) {
+	e := r.endpoint
+	s := splitter{endpoint: e, values: make([]string, len(e.variables))}
+	if e.plainBody {
+		s.body = bytes.Clone(message)
+	} else if err := s.request(message); err != nil {
+		return p, err
+	}
+	if len(s.cookies) > 0 {
+		s.headers = append(s.headers, headerField{"Cookie", strings.Join(s.cookies, "; ")})
+	}
+	p = placedRequest{query: string(s.query), headers: s.headers, body: s.body}
+	p.path, err = e.template.expand(s.values)
+	return p, err
 }
 
 // escapePath escapes the default route's path, /SERVICE/NAME.
@@ -172,7 +136,7 @@ func escapePath(path string) string {
 			continue
 		}
 		service, name, _ := strings.Cut(path[1:], "/")
-		return "/" + escapeSegment(service) + "/" + escapeSegment(name)
+		return string(appendEscaped(append(appendEscaped([]byte{'/'}, service), '/'), name))
 	}
 	return path
 }

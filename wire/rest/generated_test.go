@@ -20,7 +20,7 @@ func TestGeneratedMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &everywire.Method{Service: "t.T", Name: "M", Input: input, Output: input}
-	e, err := compile(m, everywire.Route{Verb: "GET", Pattern: "/f/{type}", ResponseBody: "oneof_index"})
+	e, err := newCompiler().compile(m, everywire.Route{Verb: "GET", Pattern: "/f/{type}", ResponseBody: "oneof_index"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestGeneratedMessages(t *testing.T) {
 	}
 	for _, typ := range []string{"TYPE_STRING", "9"} {
 		var b builder
-		message, err := b.request(e, []string{typ}, "name=n&number=3&json_name=1&proto3Optional=true", nil)
+		message, err := b.request(e, []string{typ}, "name=n&number=3&json_name=1&proto3Optional=true", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,14 +40,14 @@ func TestGeneratedMessages(t *testing.T) {
 		}
 	}
 	var b builder
-	message, err := b.request(e, []string{"TYPE_OTHER"}, "", nil)
+	message, err := b.request(e, []string{"TYPE_OTHER"}, "", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := (jsoncodec.Codec{}).Decode(message, &descriptorpb.FieldDescriptorProto{}); err == nil || !strings.Contains(err.Error(), "type") {
 		t.Errorf("an unknown enum value: %v", err)
 	}
-	if _, err := b.request(e, []string{"9"}, "options=x", nil); err == nil || !strings.Contains(err.Error(), "options") {
+	if _, err := b.request(e, []string{"9"}, "options=x", nil, nil); err == nil || !strings.Contains(err.Error(), "options") {
 		t.Errorf("a message in a query: %v", err)
 	}
 	// The field that the response's body is has presence: absent, it is null.
@@ -55,14 +55,14 @@ func TestGeneratedMessages(t *testing.T) {
 		t.Errorf("an absent field: %s, %v", v, err)
 	}
 	// The method's own descriptor stands in for a Go type that is not known.
-	if f := fieldsOfDesc(input.Desc)["type"]; f.form != enumForm {
+	if f := newCompiler().fieldsOf(nil, input.Desc).byName["type"]; f.form != enumForm {
 		t.Errorf("field type: %+v", f)
 	}
 	structType, err := schema.For(&descriptorpb.FileDescriptorSet{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := compile(&everywire.Method{Input: structType}, everywire.Route{Verb: "GET", Pattern: "/{file}"}); err == nil {
+	if _, err := newCompiler().compile(&everywire.Method{Input: structType}, everywire.Route{Verb: "GET", Pattern: "/{file}"}); err == nil {
 		t.Error("a list of messages in a path is accepted")
 	}
 }

@@ -30,7 +30,7 @@ func endpointOf(t testing.TB, r everywire.Route) *endpoint {
 	t.Helper()
 	reg := everywire.NewRegistry()
 	everywire.Handle(reg, "test.Items/X", echoItem, withRoute(r))
-	e, err := compile(reg.Methods()[0], r)
+	e, err := newCompiler().compile(reg.Methods()[0], r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func FuzzRequest(f *testing.F) {
 			if body != "" && e != get {
 				in = []byte(body)
 			}
-			got, err := b.request(e, []string{key}, query, in)
+			got, err := b.request(e, []string{key}, query, nil, in)
 			if err != nil {
 				continue
 			}
@@ -145,47 +145,101 @@ func TestClientRouteRoundTrip(t *testing.T) {
 			if err != nil || route.endpoint == nil {
 				t.Fatalf("%s: route %v, %v", m.Name, route, err)
 			}
-			path, query, body, err := route.split(message)
+			sent, err := route.split(message)
 			if err != nil {
 				t.Fatalf("%s: %v", m.Name, err)
 			}
 			var found match
-			router.find(route.endpoint.verb, path, &found)
+			router.find(route.endpoint.verb, sent.path, &found)
 			if found.endpoint == nil || found.endpoint.method != m {
-				t.Fatalf("%s: no route for %s %s", m.Name, route.endpoint.verb, path)
+				t.Fatalf("%s: no route for %s %s", m.Name, route.endpoint.verb, sent.path)
 			}
 			var b builder
-			got, err := b.request(found.endpoint, found.values, query, body)
+			got, err := b.request(found.endpoint, found.values, sent.query, nil, sent.body)
 			if err != nil {
-				t.Fatalf("%s: %s?%s %s: %v", m.Name, path, query, body, err)
+				t.Fatalf("%s: %s?%s %s: %v", m.Name, sent.path, sent.query, sent.body, err)
 			}
 			out := m.Input.New()
 			if err := codec.Decode(got, out); err != nil {
 				t.Fatalf("%s: %s: %v", m.Name, got, err)
 			}
 			if back, err := codec.Append(nil, out); err != nil || string(back) != want {
-				t.Fatalf("%s: %s?%s %s\n sent %s\n  got %s", m.Name, path, query, body, want, back)
+				t.Fatalf("%s: %s?%s %s\n sent %s\n  got %s", m.Name, sent.path, sent.query, sent.body, want, back)
 			}
 		}
 	})
 }
 
 func TestClientRouteChoice(t *testing.T) {
-	reg := everywire.NewRegistry()
-	everywire.Handle(reg, "test.Items/NoRoom", echoItem, everywire.WithRoute("GET", "/a/{key}", ""))
-	everywire.Handle(reg, "test.Items/Bad", echoItem, everywire.WithRoute("PUT", "/a/{key}", "*"), everywire.WithRoute("GET", "/a/**", ""))
-	ms := reg.Methods()
-	if r, err := newClientRoute(ms[0]); err != nil || r != defaultRoute {
-		t.Errorf("a route without room for a message is taken: %v, %v", r, err)
+	type tree struct {
+		Name string `wire:"1"`
+		Sub  *tree  `wire:"2"`
 	}
-	if _, err := newClientRoute(ms[1]); err == nil || !strings.Contains(err.Error(), "/a/**") {
+	type empty struct{}
+	noRoom := func(name string, m everywire.MethodOption) *everywire.Method {
+		reg := everywire.NewRegistry()
+		switch name {
+		case "a list of messages":
+			everywire.Handle(reg, "t.T/M", func(context.Context, *struct {
+				Subs []sub `wire:"1"`
+			}) (*sub, error) {
+				return nil, nil
+			}, m)
+		case "a map of messages":
+			everywire.Handle(reg, "t.T/M", func(context.Context, *struct {
+				Subs map[string]sub `wire:"1"`
+			}) (*sub, error) {
+				return nil, nil
+			}, m)
+		case "a document":
+			everywire.Handle(reg, "t.T/M", func(context.Context, *struct {
+				Any any `wire:"1"`
+			}) (*sub, error) {
+				return nil, nil
+			}, m)
+		case "a message that has itself":
+			everywire.Handle(reg, "t.T/M", func(context.Context, *tree) (*sub, error) { return nil, nil }, m)
+		case "a message that may be there and has nothing":
+			everywire.Handle(reg, "t.T/M", func(context.Context, *struct {
+				Empty *empty `wire:"1"`
+			}) (*sub, error) {
+				return nil, nil
+			}, m)
+		case "a message whose fields may all be absent":
+			everywire.Handle(reg, "t.T/M", func(context.Context, *struct {
+				Sub *struct {
+					Name *string `wire:"1"`
+				} `wire:"1"`
+			}) (*sub, error) {
+				return nil, nil
+			}, m)
+		case "a verb without replies", "any verb":
+			everywire.Handle(reg, "t.T/M", func(context.Context, *sub) (*sub, error) { return nil, nil }, m)
+		}
+		return reg.Methods()[0]
+	}
+	for name, route := range map[string]everywire.MethodOption{
+		"a list of messages": everywire.WithRoute("GET", "/a", ""), "a map of messages": everywire.WithRoute("GET", "/a", ""),
+		"a document": everywire.WithRoute("GET", "/a", ""), "a message that has itself": everywire.WithRoute("GET", "/a", ""),
+		"a message that may be there and has nothing": everywire.WithRoute("GET", "/a", ""),
+		"a message whose fields may all be absent":    everywire.WithRoute("GET", "/a", ""),
+		"a verb without replies":                      everywire.WithRoute("HEAD", "/a", ""), "any verb": everywire.WithRoute("*", "/a", "*"),
+	} {
+		if r, err := newClientRoute(noRoom(name, route)); err != nil || r != defaultRoute {
+			t.Errorf("a route without room for %s is taken: %v, %v", name, r, err)
+		}
+	}
+	reg := everywire.NewRegistry()
+	everywire.Handle(reg, "test.Items/Bad", echoItem, everywire.WithRoute("PUT", "/a/{key}", "*"), everywire.WithRoute("GET", "/a/**/b", ""))
+	ms := reg.Methods()
+	if _, err := newClientRoute(ms[0]); err == nil || !strings.Contains(err.Error(), "/a/**/b") {
 		t.Errorf("error %v", err)
 	}
 	r, err := newClientRoute(&everywire.Method{Input: ms[0].Input, Routes: []everywire.Route{{Verb: "PUT", Pattern: "/a/{key}", Body: "*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := r.split([]byte(`{"size":1}`)); err == nil || !strings.Contains(err.Error(), "key") {
+	if _, err := r.split([]byte(`{"size":1}`)); err == nil || !strings.Contains(err.Error(), "key") {
 		t.Errorf("an empty path parameter: error %v", err)
 	}
 }

@@ -1,148 +1,139 @@
 package rest
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/schema"
 )
 
-func TestParseTemplate(t *testing.T) {
-	for _, c := range []struct {
-		pattern string
-		want    []segment
-	}{
-		{"/kv", []segment{{literal: "kv"}}},
-		{"/kv/{key}", []segment{{literal: "kv"}, {variable: "key"}}},
-		{"/{a}/b/{c_1=*}", []segment{{variable: "a"}, {literal: "b"}, {variable: "c_1"}}},
-		{"/a%2Fb/é/x-y.z~", []segment{{literal: "a/b"}, {literal: "é"}, {literal: "x-y.z~"}}},
-	} {
-		got, err := parseTemplate(c.pattern)
-		if err != nil {
-			t.Errorf("%s: %v", c.pattern, err)
-		}
-		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(segment{})); d != "" {
-			t.Errorf("%s (-want +got):\n%s", c.pattern, d)
-		}
-	}
-}
-
-func TestParseTemplateRefuses(t *testing.T) {
-	for _, c := range []struct{ pattern, names string }{
-		{"", "begin with /"},
-		{"kv", "begin with /"},
-		{"/", "empty segment"},
-		{"/kv/", "empty segment"},
-		{"//kv", "empty segment"},
-		{"/**", "wildcard"},
-		{"/kv/*", "wildcard"},
-		{"/{key=**}", "several segments"},
-		{"/{name=shelves/*}", "several segments"},
-		{"/{a.b}", "field of a field"},
-		{"/{key}:cancel", `":cancel"`},
-		{"/kv:cancel", "colon"},
-		{"/{}", "{}"},
-		{"/{1a}", "{1a}"},
-		{"/{key", "closed"},
-		{"/{a}{b}", "follows"},
-		{"/a{b}", "'{'"},
-		{"/a}b", "'}'"},
-		{"/a b", "' '"},
-		{"/a?b", "'?'"},
-		{"/a%zz", "%zz"},
-	} {
-		segs, err := parseTemplate(c.pattern)
-		if err == nil {
-			t.Errorf("%s: accepted as %v", c.pattern, segs)
-		} else if !strings.Contains(err.Error(), c.names) || !strings.Contains(err.Error(), strconv.Quote(c.pattern)) {
-			t.Errorf("%s: error %q does not name it and %s", c.pattern, err, c.names)
-		}
-	}
-}
-
-func FuzzParseTemplate(f *testing.F) {
-	for _, s := range []string{"/a/{b}", "/{a=*}/c", "/a%2Fb", "/**", "/{a", "/a:b"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, pattern string) {
-		segs, err := parseTemplate(pattern)
-		if err != nil {
-			return
-		}
-		// A template that is taken is matched by the path that it makes.
-		var r router
-		e := &endpoint{method: &everywire.Method{}, verb: "GET", pattern: pattern, segments: segs}
-		if err := r.add(e); err != nil {
-			t.Fatal(err)
-		}
-		var values []string
-		for _, s := range segs {
-			if s.variable != "" {
-				values = append(values, "v/%"+s.variable)
-			}
-		}
-		path, err := e.path(values)
+// newTestRouter has the routes "VERB PATTERN", without fields.
+func newTestRouter(t testing.TB, routes ...string) *router {
+	t.Helper()
+	r := &router{}
+	for _, s := range routes {
+		verb, pattern, _ := strings.Cut(s, " ")
+		tmpl, err := parseTemplate(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var m match
-		if r.find("GET", path, &m); m.endpoint != e || !slices.Equal(m.values, values) {
-			t.Fatalf("%q makes the path %q, which matches %v %q", pattern, path, m.endpoint, m.values)
+		if err := r.add(&endpoint{method: &everywire.Method{}, verb: verb, pattern: pattern, template: tmpl}); err != nil {
+			t.Fatal(err)
 		}
-	})
+	}
+	return r
 }
 
+var fuzzRoutes = []string{
+	"GET /items", "GET /items/{x}", "POST /items/{x}", "GET /items/{x}:cancel", "GET /items/a:cancel", "GET /items/b/c",
+	"GET /items/{x}/sizes/{y}", "GET /{x=shelves/*/books/*}", "GET /{x=shelves/*/**}", "GET /shelves/*/{y=books/**}", "GET /files/{x=**}",
+	"GET /files/{x=**}:raw", "POST /**", "GET /{x}/{y}", "GET /a%2Fb/{x}",
+}
+
+// A path matches as it does by the grammar alone, read without any tree.
 func FuzzFind(f *testing.F) {
-	r, err := newRouter(itemRegistry().Methods())
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, s := range []string{"/items/a%2Fb", "/items//", "/", "", "*", "/items/%", "/test.Items/Plain"} {
+	r := newTestRouter(f, fuzzRoutes...)
+	for _, s := range []string{
+		"/items/a%2Fb", "/items//", "/", "", "*", "/items/%", "/items/x:cancel", "/items/a:cancel", "/items/x%3Acancel", "/shelves/1/books/2",
+		"/shelves/1/books/2%2f3/4%", "/files", "/files/", "/files//a//b/", "/files/a:raw", "/a%2fb/:x", "/items:cancel", "/files/:raw",
+	} {
 		f.Add(s)
+	}
+	var all []*endpoint
+	for _, s := range fuzzRoutes {
+		verb, pattern, _ := strings.Cut(s, " ")
+		tmpl, err := parseTemplate(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, &endpoint{verb: verb, pattern: pattern, template: tmpl})
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		var m match
-		r.find("GET", path, &m)
-		if m.endpoint == nil {
-			return
-		}
-		segs := strings.Split(path, "/")[1:]
-		if len(segs) != len(m.endpoint.segments) || len(m.values) != len(m.endpoint.variables) {
-			t.Fatalf("%q matches %s with %q", path, m.endpoint.pattern, m.values)
-		}
-		values := m.values
-		for i, s := range m.endpoint.segments {
-			got, err := url.PathUnescape(segs[i])
-			want := s.literal
-			if s.variable != "" {
-				want, values = values[0], values[1:]
+		for _, verb := range []string{"GET", "POST"} {
+			var m match
+			r.find(verb, path, &m)
+			found := false
+			for _, e := range all {
+				values, ok := matchSlowly(e.template, path)
+				if e.verb != verb || !ok {
+					continue
+				}
+				found = true
+				if m.endpoint != nil && m.endpoint.pattern == e.pattern && !slices.Equal(values, m.values) {
+					t.Errorf("%s %q matches %s with %q, want %q", verb, path, e.pattern, m.values, values)
+				}
+				if m.endpoint != nil && m.endpoint.pattern == e.pattern {
+					return
+				}
 			}
-			if err != nil || got != want || got == "" {
-				t.Fatalf("%q matches %s: segment %q", path, m.endpoint.pattern, segs[i])
+			if (m.endpoint != nil) || found {
+				t.Fatalf("%s %q: found %v, want a match: %v", verb, path, m.endpoint, found)
 			}
 		}
 	})
+}
+
+// matchSlowly matches a path against one template by its definition.
+func matchSlowly(t *template, path string) (values []string, ok bool) {
+	if t.verb != "" {
+		colon := strings.LastIndexByte(path, ':')
+		if colon < strings.LastIndexByte(path, '/') || colon < 0 {
+			return nil, false
+		}
+		if verb, err := url.PathUnescape(path[colon+1:]); err != nil || verb != t.verb {
+			return nil, false
+		}
+		path = path[:colon]
+	}
+	if !strings.HasPrefix(path, "/") {
+		return nil, false
+	}
+	if _, err := url.PathUnescape(path); err != nil {
+		return nil, false
+	}
+	parts := strings.Split(path[1:], "/")
+	spans := make([][]string, len(t.segments))
+	for i, seg := range t.segments {
+		if seg.kind == rest {
+			spans[i], parts = parts, nil
+			break
+		}
+		if len(parts) == 0 {
+			return nil, false
+		}
+		text, err := url.PathUnescape(parts[0])
+		if err != nil || seg.kind == literal && text != seg.literal || text == "" {
+			return nil, false
+		}
+		spans[i], parts = parts[:1], parts[1:]
+	}
+	if len(parts) > 0 {
+		return nil, false
+	}
+	for _, v := range t.variables {
+		raw := strings.Join(slices.Concat(spans[v.first:v.end]...), "/")
+		if v.many { // hidden from the decoder, to be seen again
+			raw = strings.NewReplacer("%2F", "%252F", "%2f", "%252f").Replace(raw)
+		}
+		text, err := url.PathUnescape(raw)
+		if err != nil {
+			return nil, false
+		}
+		values = append(values, text)
+	}
+	return values, true
 }
 
 func TestFind(t *testing.T) {
-	var r router
-	for _, s := range []string{"GET /a/{x}/b", "GET /a/c/d", "GET /{x}", "GET /a", "POST /a", "DELETE /{x}", "GET /{x}/{y}", "PUT /a/c"} {
-		verb, pattern, _ := strings.Cut(s, " ")
-		segs, err := parseTemplate(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.add(&endpoint{method: &everywire.Method{}, verb: verb, pattern: pattern, segments: segs}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := newTestRouter(t, "GET /a/{x}/b", "GET /a/c/d", "GET /{x}", "GET /a", "POST /a", "DELETE /{x}", "GET /{x}/{y}", "PUT /a/c",
+		"GET /v/{n=shelves/*}", "GET /v/{n=shelves/*/books/*}", "PATCH /v/{n=shelves/*/books/*}", "GET /f/{p=**}", "GET /f/{p=**}:raw", "GET /f/{d=dir/**}",
+		"GET /w/*/{x}", "POST /v/{n=shelves/*}:cancel", "POST /v/{n=shelves/*}:merge%2F", "HEAD /h", "GET /h", "* /any/{x}", "GET /any/{x}", "* /free")
 	for _, c := range []struct {
 		verb, path, pattern string
 		values              []string
@@ -163,6 +154,43 @@ func TestFind(t *testing.T) {
 		{"GET", "//a", "", nil, "OPTIONS"},
 		{"GET", "/a/x/y", "", nil, "OPTIONS"},
 		{"GET", "/%2F/", "", nil, "OPTIONS"},
+		// Variables of several segments.
+		{"GET", "/v/shelves/1", "/v/{n=shelves/*}", []string{"shelves/1"}, ""},
+		{"GET", "/v/shelves/1%20/books/%C3%A9", "/v/{n=shelves/*/books/*}", []string{"shelves/1 /books/é"}, ""},
+		{"GET", "/v/shelves/1%2F2/books/3%2f4", "/v/{n=shelves/*/books/*}", []string{"shelves/1%2F2/books/3%2f4"}, ""},
+		{"GET", "/v/shelves/1/books", "", nil, "OPTIONS"},
+		{"GET", "/v/shelves//books/1", "", nil, "OPTIONS"},
+		{"GET", "/v/shelves/1/books/1/", "", nil, "OPTIONS"},
+		{"PUT", "/v/shelves/1/books/2", "", nil, "GET, HEAD, OPTIONS, PATCH"},
+		// ** is all that is left.
+		{"GET", "/f", "/f/{p=**}", []string{""}, ""},
+		{"GET", "/f/", "/f/{p=**}", []string{""}, ""},
+		{"GET", "/f/a", "/f/{p=**}", []string{"a"}, ""},
+		{"GET", "/f/a/b/c", "/f/{p=**}", []string{"a/b/c"}, ""},
+		{"GET", "/f/a//b/", "/f/{p=**}", []string{"a//b/"}, ""},
+		{"GET", "/f/a%2Fb/%25/%2e%2e", "/f/{p=**}", []string{"a%2Fb/%/.."}, ""},
+		{"GET", "/f/a/b/%zz", "", nil, "OPTIONS"},
+		{"GET", "/f/dir/b/c", "/f/{d=dir/**}", []string{"dir/b/c"}, ""},
+		{"GET", "/f/dir", "/f/{d=dir/**}", []string{"dir"}, ""},
+		{"GET", "/w/1/2", "/w/*/{x}", []string{"2"}, ""},
+		// Verbs after a colon.
+		{"POST", "/v/shelves/1:cancel", "/v/{n=shelves/*}:cancel", []string{"shelves/1"}, ""},
+		{"POST", "/v/shelves/1%3Acancel", "", nil, "GET, HEAD, OPTIONS"},
+		{"POST", "/v/shelves/1:%63ancel", "/v/{n=shelves/*}:cancel", []string{"shelves/1"}, ""},
+		{"POST", "/v/shelves/1:2:cancel", "/v/{n=shelves/*}:cancel", []string{"shelves/1:2"}, ""},
+		{"POST", "/v/shelves/1:merge%2f", "/v/{n=shelves/*}:merge%2F", []string{"shelves/1"}, ""},
+		{"POST", "/v/shelves/:cancel", "", nil, "GET, HEAD, OPTIONS"},
+		{"GET", "/v/shelves/1:cancel", "/v/{n=shelves/*}", []string{"shelves/1:cancel"}, ""},
+		{"DELETE", "/v/shelves/1:cancel", "", nil, "GET, HEAD, OPTIONS, POST"},
+		{"GET", "/v/shelves/1:other", "/v/{n=shelves/*}", []string{"shelves/1:other"}, ""},
+		{"GET", "/f/a/b:raw", "/f/{p=**}:raw", []string{"a/b"}, ""},
+		{"GET", "/f/a:raw/b", "/f/{p=**}", []string{"a:raw/b"}, ""},
+		// HEAD, and any verb.
+		{"HEAD", "/a", "/a", nil, ""},
+		{"HEAD", "/h", "/h", nil, ""},
+		{"GET", "/any/1", "/any/{x}", []string{"1"}, ""},
+		{"FROB", "/any/1", "/any/{x}", []string{"1"}, ""},
+		{"OPTIONS", "/free", "", nil, "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"},
 	} {
 		var m match
 		r.find(c.verb, c.path, &m)
@@ -176,6 +204,97 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s %s matches %s with %q, want %q with %q", c.verb, c.path, m.endpoint.pattern, m.values, c.pattern, c.values)
 		}
 	}
+	var m match
+	if r.find("HEAD", "/h", &m); m.endpoint.verb != "HEAD" {
+		t.Errorf("HEAD /h has the route of %s", m.endpoint.verb)
+	}
+	if r.find("GET", "/any/1", &m); m.endpoint.verb != "GET" {
+		t.Errorf("GET /any/1 has the route of %s", m.endpoint.verb)
+	}
+}
+
+// However long the path and however the routes invite to turn back, a lookup
+// looks at no more segments than templates have, and at no node twice.
+func TestHostilePaths(t *testing.T) {
+	var routes []string
+	for depth := range 24 {
+		for width := range 8 {
+			prefix := strings.Repeat("/a", depth-min(depth, width)) + strings.Repeat("/*", min(depth, width))
+			routes = append(routes, fmt.Sprintf("GET %s/end%d", prefix, width))
+		}
+	}
+	routes = append(routes, "GET /a/{p=**}", "GET /a/{p=a/a/**}:z", "POST /{p=**}")
+	r := newTestRouter(t, routes...)
+	if r.depth > 24 {
+		t.Fatalf("templates of %d segments", r.depth)
+	}
+	for _, part := range []string{"/a", "/", "/%61", "/..", "/a:z", "/%2F"} {
+		path := strings.Repeat(part, 100_000)
+		var m match
+		r.find("GET", path, &m)
+		if len(m.segments) > r.depth {
+			t.Errorf("%s…: %d segments are looked at", part, len(m.segments))
+		}
+		visits := 0
+		countVisits(&r.root, &m, 0, &visits)
+		if most := len(routes) * r.depth; visits > most {
+			t.Errorf("%s…: %d nodes are visited, there are at most %d", part, visits, most)
+		}
+	}
+}
+
+// countVisits walks as find does if nothing matches at the end.
+func countVisits(n *node, m *match, i int, visits *int) {
+	*visits++
+	if i == len(m.segments) || m.segments[i] == "" {
+		return
+	}
+	if c := n.literals[m.segments[i]]; c != nil {
+		countVisits(c, m, i+1, visits)
+	}
+	if n.one != nil {
+		countVisits(n.one, m, i+1, visits)
+	}
+}
+
+// Looking up takes no memory, in however many routes.
+func TestFindAllocatesNothing(t *testing.T) {
+	for _, n := range []int{10, 1000} {
+		r := newTestRouter(t, manyRoutes(n)...)
+		var m match
+		for _, path := range manyPaths {
+			if got := testing.AllocsPerRun(100, func() { r.find("GET", path, &m) }); got != 0 || m.endpoint == nil {
+				t.Errorf("%d routes, %s: %v allocations, endpoint %v", n, path, got, m.endpoint)
+			}
+		}
+	}
+}
+
+// manyRoutes are n routes as an API has them: five for each collection.
+func manyRoutes(n int) (routes []string) {
+	for i := range n / 5 {
+		c := fmt.Sprintf("/v1/things%d", i)
+		routes = append(routes, "GET "+c, "GET "+c+"/{id}", "POST "+c+"/{id}:run", "GET "+c+"/{id}/parts/{part}", "GET "+c+"/{id}/files/{path=**}")
+	}
+	return routes
+}
+
+var manyPaths = []string{"/v1/things1", "/v1/things1/17", "/v1/things1/17/parts/4", "/v1/things1/17/files/a/b/c.txt"}
+
+// BenchmarkFind shows that the number of routes is no matter.
+func BenchmarkFind(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		r := newTestRouter(b, manyRoutes(n)...)
+		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var m match
+			for i := 0; b.Loop(); i++ {
+				if r.find("GET", manyPaths[i%len(manyPaths)], &m); m.endpoint == nil {
+					b.Fatal("no match")
+				}
+			}
+		})
+	}
 }
 
 // All mistakes in routes are errors when a server is made, which name the
@@ -185,7 +304,18 @@ func TestBadRoutes(t *testing.T) {
 		route everywire.Route
 		names string
 	}{
-		{everywire.Route{Verb: "GET", Pattern: "/a/{key=**}"}, "several segments"},
+		{everywire.Route{Verb: "GET", Pattern: "/a/{key=**}/b"}, "last segment"},
+		{everywire.Route{Verb: "GET", Pattern: "/a/{sub.colour}"}, "{sub.colour}"},
+		{everywire.Route{Verb: "GET", Pattern: "/a/{key.colour}"}, "field key is no message"},
+		{everywire.Route{Verb: "GET", Pattern: "/a/{tags.colour}"}, "field tags is no message"},
+		{everywire.Route{Verb: "GET", Pattern: "/a/{sub.name}/{sub.name=*}"}, "already"},
+		{everywire.Route{Verb: "PUT", Pattern: "/a/{key}", Body: "sub.name"}, `"sub.name"`},
+		{everywire.Route{Verb: "POST", Pattern: "/a", Body: "*", Created: "/a/{colour}"}, "{colour}"},
+		{everywire.Route{Verb: "POST", Pattern: "/a", Body: "*", Created: "/a/*"}, "belongs to no field"},
+		{everywire.Route{Verb: "POST", Pattern: "/a", Body: "*", Created: "a"}, "begin with /"},
+		{everywire.Route{Verb: "GET", Pattern: "/b/{key=*}"}, "test.Items/Other"},
+		{everywire.Route{Verb: "GET", Pattern: "/c/*/{key=y/*}:do"}, "test.Items/Other"},
+		{everywire.Route{Verb: "GET", Pattern: "/d/{key=**}"}, "test.Items/Other"},
 		{everywire.Route{Verb: "GET", Pattern: "/a/{colour}"}, "{colour}"},
 		{everywire.Route{Verb: "GET", Pattern: "/a/{sub}"}, "{sub}"},
 		{everywire.Route{Verb: "GET", Pattern: "/a/{tags}"}, "{tags}"},
@@ -195,16 +325,16 @@ func TestBadRoutes(t *testing.T) {
 		{everywire.Route{Verb: "PUT", Pattern: "/a", Body: "colour"}, `"colour"`},
 		{everywire.Route{Verb: "PUT", Pattern: "/a", ResponseBody: "colour"}, `"colour"`},
 		{everywire.Route{Verb: "GET", Pattern: "/a", Body: "*"}, "GET"},
-		{everywire.Route{Verb: "HEAD", Pattern: "/a"}, "itself"},
+		{everywire.Route{Verb: "HEAD", Pattern: "/a", Body: "*"}, "HEAD"},
 		{everywire.Route{Verb: "OPTIONS", Pattern: "/a"}, "itself"},
 		{everywire.Route{Verb: "get", Pattern: "/a"}, `"get"`},
-		{everywire.Route{Verb: "*", Pattern: "/a"}, `"*"`},
 		{everywire.Route{Verb: "", Pattern: "/a"}, `""`},
 		{everywire.Route{Verb: "GET", Pattern: "/b/{key}"}, "test.Items/Other"},
 		{everywire.Route{Verb: "POST", Pattern: "/test.Items/Other"}, "test.Items/Other"},
 	} {
 		reg := everywire.NewRegistry()
-		everywire.Handle(reg, "test.Items/Other", echoItem, everywire.WithRoute("GET", "/b/{size}", ""))
+		everywire.Handle(reg, "test.Items/Other", echoItem, everywire.WithRoute("GET", "/b/{size}", ""),
+			everywire.WithRoute("GET", "/{key=c/*}/y/*:do", ""), everywire.WithRoute("GET", "/d/**", ""))
 		everywire.Handle(reg, "test.Items/X", echoItem, withRoute(c.route))
 		_, err := NewServer(serverConfig(reg))
 		if err == nil {
@@ -235,7 +365,7 @@ func TestFieldsOfGeneratedMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := fieldsOf(m)
+	fields := newCompiler().fieldsOf(m, nil).byName
 	for name, want := range map[string]form{
 		"double_value": numberForm, "doubleValue": numberForm, "positive_int_value": numberForm, "identifierValue": textForm,
 		"string_value": textForm, "aggregate_value": textForm, "name": noForm,

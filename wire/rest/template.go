@@ -6,84 +6,168 @@ import (
 	"strings"
 )
 
-// A segment is one part of a path template between slashes: a literal, decoded,
-// or a variable that is bound to a field.
-type segment struct {
-	literal  string
-	variable string // the field's name as written, "" for a literal
+// A template is a path template in the grammar of google/api/http.proto:
+//
+//	Template = "/" Segments [ Verb ] ;
+//	Segments = Segment { "/" Segment } ;
+//	Segment  = "*" | "**" | LITERAL | Variable ;
+//	Variable = "{" FieldPath [ "=" Segments ] "}" ;
+//	FieldPath = IDENT { "." IDENT } ;
+//	Verb     = ":" LITERAL ;
+//
+// The segments of variables stand among the others; a variable says which of
+// them are its own.
+type template struct {
+	segments  []segment
+	variables []variable
+	verb      string // the text after the colon, decoded; "" if there is none
 }
 
-// parseTemplate reads a path template of google.api.http. What that grammar
-// has and this package does not take is refused by name, never ignored.
-func parseTemplate(pattern string) ([]segment, error) {
-	rest, ok := strings.CutPrefix(pattern, "/")
-	if !ok {
-		return nil, fmt.Errorf("path template %q does not begin with /", pattern)
+// A segment is one part of a template between slashes.
+type segment struct {
+	kind    segmentKind
+	literal string // decoded
+}
+
+type segmentKind uint8
+
+const (
+	literal segmentKind = iota
+	one                 // *, one segment that is not empty
+	rest                // **, all that is left, be it nothing; it comes last
+)
+
+// A variable is a part of the path that fills a field.
+type variable struct {
+	path       string // the field's, as written: book.name
+	first, end int    // its segments
+	// many is set if the value may have slashes. Then %2F in the path is no
+	// slash of the value but stays as it is, so that the two can be told apart.
+	many bool
+}
+
+// parseTemplate reads a path template.
+func parseTemplate(pattern string) (*template, error) {
+	t := &template{}
+	if err := t.parse(pattern); err != nil {
+		return nil, fmt.Errorf("path template %q: %w", pattern, err)
 	}
-	var segs []segment
+	return t, nil
+}
+
+func (t *template) parse(pattern string) error {
+	s, ok := strings.CutPrefix(pattern, "/")
+	if !ok {
+		return fmt.Errorf("it does not begin with /")
+	}
 	for more := true; more; {
-		var seg segment
 		var err error
-		if strings.HasPrefix(rest, "{") {
-			seg, rest, err = parseVariable(rest)
+		if strings.HasPrefix(s, "{") {
+			s, err = t.parseVariable(s)
 		} else {
-			seg, rest, err = parseLiteral(rest)
+			s, err = t.parseSegment(s)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("path template %q: %w", pattern, err)
+			return err
 		}
-		segs = append(segs, seg)
-		rest, more = strings.CutPrefix(rest, "/")
+		s, more = strings.CutPrefix(s, "/")
 	}
-	return segs, nil
+	if verb, ok := strings.CutPrefix(s, ":"); ok {
+		text, err := parseLiteral(verb)
+		if err != nil {
+			return fmt.Errorf("verb: %w", err)
+		}
+		t.verb = text
+	}
+	for i, seg := range t.segments {
+		if seg.kind == rest && i < len(t.segments)-1 {
+			return fmt.Errorf("** is not the last segment")
+		}
+	}
+	return nil
 }
 
-// parseVariable reads {field} or {field=*} at the start of s and returns what
-// follows, which is "" or begins with a slash.
-func parseVariable(s string) (segment, string, error) {
-	inner, rest, ok := strings.Cut(s[1:], "}")
-	if !ok {
-		return segment{}, "", fmt.Errorf("%q is not closed by }", s)
-	}
-	name, sub, hasSub := strings.Cut(inner, "=")
-	switch {
-	case hasSub && sub != "*":
-		return segment{}, "", fmt.Errorf("variable {%s} spans several segments, which is not supported: only {field} and {field=*} are", inner)
-	case strings.Contains(name, "."):
-		return segment{}, "", fmt.Errorf("variable {%s} is a field of a field, which is not supported", inner)
-	case !isIdentifier(name):
-		return segment{}, "", fmt.Errorf("variable {%s} is not the name of a field", inner)
-	case strings.HasPrefix(rest, ":"):
-		return segment{}, "", fmt.Errorf("the verb %q is not supported", rest)
-	case rest != "" && rest[0] != '/':
-		return segment{}, "", fmt.Errorf("%q follows variable {%s} within one segment", rest, inner)
-	}
-	return segment{variable: name}, rest, nil
-}
-
-func parseLiteral(s string) (segment, string, error) {
-	lit, rest := s, ""
+// parseSegment reads a segment that is no variable and returns what follows:
+// a slash and more, a colon and the verb, or nothing.
+func (t *template) parseSegment(s string) (string, error) {
+	seg, tail := s, ""
 	if i := strings.IndexByte(s, '/'); i >= 0 {
-		lit, rest = s[:i], s[i:]
+		seg, tail = s[:i], s[i:]
+	} else if i := strings.LastIndexByte(s, ':'); i >= 0 { // only the last segment has a verb
+		seg, tail = s[:i], s[i:]
 	}
-	if lit == "" {
-		return segment{}, "", fmt.Errorf("it has an empty segment")
+	return tail, t.add(seg)
+}
+
+func (t *template) add(seg string) error {
+	switch seg {
+	case "*":
+		t.segments = append(t.segments, segment{kind: one})
+	case "**":
+		t.segments = append(t.segments, segment{kind: rest})
+	default:
+		text, err := parseLiteral(seg)
+		if err != nil {
+			return err
+		}
+		t.segments = append(t.segments, segment{literal: text})
 	}
-	for _, r := range lit {
+	return nil
+}
+
+// parseVariable reads a variable and returns what follows.
+func (t *template) parseVariable(s string) (string, error) {
+	inner, tail, closed := strings.Cut(s[1:], "}")
+	if !closed {
+		return "", fmt.Errorf("%q is not closed by }", s)
+	}
+	if strings.Contains(inner, "{") {
+		return "", fmt.Errorf("a variable is within variable {%s}", inner)
+	}
+	if tail != "" && tail[0] != '/' && tail[0] != ':' {
+		return "", fmt.Errorf("%q follows variable {%s} within one segment", tail, inner)
+	}
+	if tail != "" && tail[0] == ':' && strings.Contains(tail, "/") {
+		return "", fmt.Errorf("the verb after variable {%s} is not at the end", inner)
+	}
+	path, pattern, hasPattern := strings.Cut(inner, "=")
+	for name := range strings.SplitSeq(path, ".") {
+		if !isIdentifier(name) {
+			return "", fmt.Errorf("variable {%s} is not the name of a field", inner)
+		}
+	}
+	if !hasPattern {
+		pattern = "*"
+	}
+	v := variable{path: path, first: len(t.segments)}
+	for seg := range strings.SplitSeq(pattern, "/") {
+		if err := t.add(seg); err != nil {
+			return "", fmt.Errorf("variable {%s}: %w", inner, err)
+		}
+	}
+	v.end = len(t.segments)
+	v.many = v.end-v.first > 1 || t.segments[v.first].kind == rest
+	t.variables = append(t.variables, v)
+	return tail, nil
+}
+
+func parseLiteral(s string) (string, error) {
+	if s == "" {
+		return "", fmt.Errorf("it has an empty segment or verb")
+	}
+	for _, r := range s {
 		switch {
 		case r == '*':
-			return segment{}, "", fmt.Errorf("the wildcard %q without a field is not supported", lit)
-		case r == ':':
-			return segment{}, "", fmt.Errorf("%q: a verb after a colon is not supported", lit)
+			return "", fmt.Errorf("%q: a wildcard is a segment by itself, * or **", s)
 		case r <= ' ' || r == 0x7f || strings.ContainsRune(`{}?#"<>\^|`+"`", r):
-			return segment{}, "", fmt.Errorf("segment %q contains %q", lit, r)
+			return "", fmt.Errorf("%q contains %q", s, r)
 		}
 	}
-	dec, err := url.PathUnescape(lit)
+	text, err := url.PathUnescape(s)
 	if err != nil {
-		return segment{}, "", fmt.Errorf("segment %q: %w", lit, err)
+		return "", fmt.Errorf("%q: %w", s, err)
 	}
-	return segment{literal: dec}, rest, nil
+	return text, nil
 }
 
 func isIdentifier(s string) bool {
@@ -95,4 +179,162 @@ func isIdentifier(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// endsInRest reports whether the variable takes all that is left of the path.
+func (t *template) endsInRest(v variable) bool { return t.segments[v.end-1].kind == rest }
+
+// inVariable reports whether segment i belongs to a variable.
+func (t *template) inVariable(i int) bool {
+	for _, v := range t.variables {
+		if v.first <= i && i < v.end {
+			return true
+		}
+	}
+	return false
+}
+
+// expand makes the path that the template matches with these values of its
+// variables. A wildcard that belongs to no variable is "-". An error names the
+// variable whose value does not suit its pattern.
+func (t *template) expand(values []string) (string, error) {
+	b := make([]byte, 0, 64)
+	for i := 0; i < len(t.segments); {
+		if len(values) > 0 {
+			if v := t.variables[len(t.variables)-len(values)]; v.first == i {
+				var err error
+				if b, err = t.expandVariable(b, v, values[0]); err != nil {
+					return "", err
+				}
+				i, values = v.end, values[1:]
+				continue
+			}
+		}
+		switch seg := t.segments[i]; seg.kind {
+		case literal:
+			b = appendEscaped(append(b, '/'), seg.literal)
+		case one:
+			b = append(b, '/', '-')
+		case rest: // may be nothing
+		}
+		i++
+	}
+	if len(b) == 0 { // from ** alone
+		b = append(b, '/')
+	}
+	if t.verb != "" {
+		b = appendEscaped(append(b, ':'), t.verb)
+	}
+	return string(b), nil
+}
+
+func (t *template) expandVariable(b []byte, v variable, value string) ([]byte, error) {
+	segs := t.segments[v.first:v.end]
+	if !v.many {
+		if !segs[0].matches(value) {
+			return nil, t.unsuitable(v, value)
+		}
+		return appendEscaped(append(b, '/'), value), nil
+	}
+	left, more := value, value != "" || segs[0].kind != rest
+	for _, seg := range segs {
+		if seg.kind == rest {
+			break
+		}
+		var part string
+		if !more {
+			return nil, t.unsuitable(v, value)
+		}
+		if part, left, more = strings.Cut(left, "/"); !seg.matches(part) {
+			return nil, t.unsuitable(v, value)
+		}
+		b = appendEscaped(append(b, '/'), part)
+	}
+	if more && segs[len(segs)-1].kind != rest {
+		return nil, t.unsuitable(v, value)
+	}
+	for more {
+		var part string
+		part, left, more = strings.Cut(left, "/")
+		b = appendEscaped(append(b, '/'), part)
+	}
+	return b, nil
+}
+
+func (s segment) matches(text string) bool {
+	return s.kind == literal && s.literal == text || s.kind == one && text != ""
+}
+
+func (t *template) unsuitable(v variable, value string) error {
+	if value == "" {
+		return fmt.Errorf("field %s is empty, which the path has no way to say", v.path)
+	}
+	return fmt.Errorf("field %s is %q, which is not of the form %s", v.path, value, t.patternOf(v))
+}
+
+// patternOf is the part of the template that v has to match.
+func (t *template) patternOf(v variable) string {
+	parts := make([]string, 0, v.end-v.first)
+	for _, seg := range t.segments[v.first:v.end] {
+		parts = append(parts, [...]string{literal: seg.literal, one: "*", rest: "**"}[seg.kind])
+	}
+	return strings.Join(parts, "/")
+}
+
+// appendEscaped escapes one segment: all but what RFC 3986, section 2.3 calls
+// unreserved, as http.proto asks. The segments . and .. would be taken for steps
+// in a hierarchy (section 5.2.4), so their dots are escaped too.
+func appendEscaped(dst []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	dots := s == "." || s == ".."
+	for i := range len(s) {
+		c := s[i]
+		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '~' || c == '.' && !dots {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return dst
+}
+
+// unescapeMany decodes the value of a variable of many segments, in which %2F
+// stays as it is. Its escapes are well formed.
+func unescapeMany(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' {
+			if c = unhex(s[i+1])<<4 | unhex(s[i+2]); c != '/' {
+				i += 2
+			} else {
+				c = '%'
+			}
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+func wellEscaped(s string) bool {
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			return true
+		}
+		if s = s[i+1:]; len(s) < 2 || unhex(s[0]) > 15 || unhex(s[1]) > 15 {
+			return false
+		}
+	}
+}
+
+// unhex is the value of a hexadecimal digit, more than 15 for anything else.
+func unhex(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10
+	}
+	return 16
 }
