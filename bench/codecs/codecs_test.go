@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	fxamacker "github.com/fxamacker/cbor/v2"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 
+	"github.com/everywire/everywire/codec/cbor"
 	"github.com/everywire/everywire/codec/json"
 	ours "github.com/everywire/everywire/codec/msgpack"
 )
@@ -28,6 +30,8 @@ var codecs = []codec{
 		func(buf []byte, msg any) ([]byte, error) { return msg.(msgp.Marshaler).MarshalMsg(buf) },
 		func(data []byte, msg any) error { _, err := msg.(msgp.Unmarshaler).UnmarshalMsg(data); return err }},
 	{"msgpack/vmihailenco", appendVmihailenco, func(data []byte, msg any) error { return msgpack.Unmarshal(data, msg) }},
+	{"cbor/ours", cbor.Codec{}.Append, cbor.Codec{}.Decode},
+	{"cbor/fxamacker", func(_ []byte, msg any) ([]byte, error) { return fxamacker.Marshal(msg) }, fxamacker.Unmarshal},
 	{"json/ours", json.Codec{}.Append, json.Codec{}.Decode},
 	{"json/std", func(_ []byte, msg any) ([]byte, error) { return stdjson.Marshal(msg) }, stdjson.Unmarshal},
 	{"json/v2", appendV2, func(data []byte, msg any) error { return jsonv2.Unmarshal(data, msg) }},

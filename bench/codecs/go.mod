@@ -12,7 +12,9 @@ require (
 )
 
 require (
+	github.com/fxamacker/cbor/v2 v2.10.0 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
+	github.com/x448/float16 v0.8.4 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/cbor"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/codec/protobuf"
@@ -93,6 +94,8 @@ func codecOf(arm plan.Arm) everywire.Codec {
 	switch {
 	case name == "msgpack" || shape.Wire == "msgpackrpc":
 		return msgpack.Codec{}
+	case name == "cbor":
+		return cbor.Codec{}
 	case shape.Wire == "grpc" && (name == "" || name == "protobuf"):
 		return protobuf.Codec{}
 	default:

@@ -24,7 +24,7 @@ type conn struct {
 	maxMetadata int
 }
 
-// NewConn makes a connection. Its options are codec (protobuf, json, msgpack)
+// NewConn makes a connection. Its options are codec (protobuf, json, msgpack, cbor)
 // and lb (pick_first, round_robin).
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	codec, err := codecOption(cfg.Options["codec"])
@@ -85,11 +85,11 @@ func codecOption(name string) (fixed, error) {
 		// No subtype: application/grpc is protobuf to everyone, and shortest.
 		c, _ := codecFor("")
 		return fixed{codec: c}, nil
-	case "json", "msgpack":
+	case "json", "msgpack", "cbor":
 		c, _ := codecFor(name)
 		return fixed{codec: c, subtype: name}, nil
 	}
-	return fixed{}, fmt.Errorf("unknown codec %q: it is one of protobuf, json, msgpack", name)
+	return fixed{}, fmt.Errorf("unknown codec %q: it is one of protobuf, json, msgpack, cbor", name)
 }
 
 // authority is the :authority of calls to addr, which may be a unix socket.

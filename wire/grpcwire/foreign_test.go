@@ -73,6 +73,7 @@ func TestContentTypes(t *testing.T) {
 	protoBody, protoReply := []byte{0x0a, 0x02, 20, 21}, []byte{0x08, 41}
 	jsonBody, jsonReply := []byte(`{"numbers":[20,21]}`), []byte(`{"sum":41}`)
 	msgpackBody, msgpackReply := []byte("\x81\xa7numbers\x92\x14\x15"), []byte("\x81\xa3sum\x29")
+	cborBody, cborReply := []byte("\xa1\x67numbers\x82\x14\x15"), []byte("\xa1\x63sum\x18\x29")
 	for _, test := range []struct {
 		contentType string
 		body, reply []byte
@@ -85,6 +86,7 @@ func TestContentTypes(t *testing.T) {
 		{"application/grpc+json", jsonBody, jsonReply, 200, codes.OK},
 		{"application/grpc+JSON", jsonBody, jsonReply, 200, codes.OK},
 		{"application/grpc+msgpack", msgpackBody, msgpackReply, 200, codes.OK},
+		{"application/grpc+cbor", cborBody, cborReply, 200, codes.OK},
 		{"application/grpc; charset=utf-8", protoBody, protoReply, 200, codes.OK},
 		{"application/grpc+proto;charset=utf-8", protoBody, protoReply, 200, codes.OK},
 		{"application/grpc+json ; charset=utf-8; v=1", jsonBody, jsonReply, 200, codes.OK},

@@ -198,7 +198,7 @@ func connect(t testing.TB, cfg *rpc.ClientConfig) rpc.Conn {
 	return c
 }
 
-var codecNames = []string{"protobuf", "json", "msgpack"}
+var codecNames = []string{"protobuf", "json", "msgpack", "cbor"}
 
 // eachCodec runs a test over a connection with each codec to one server.
 func eachCodec(t *testing.T, addr string, test func(t *testing.T, codec string, conn rpc.Conn)) {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/cbor"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/codec/protobuf"
@@ -26,6 +27,8 @@ func codecFor(subtype string) (everywire.Codec, bool) {
 		return json.Codec{}, true
 	case "msgpack":
 		return msgpack.Codec{}, true
+	case "cbor":
+		return cbor.Codec{}, true
 	}
 	return nil, false
 }
@@ -40,7 +43,7 @@ func codecOf(ctx context.Context) (everywire.Codec, error) {
 	subtype := subtypeOf(ct[0])
 	c, ok := codecFor(subtype)
 	if !ok {
-		return nil, status.Errorf(codes.Unimplemented, "unknown content-subtype %q in %q: it is one of proto, json, msgpack", subtype, ct[0])
+		return nil, status.Errorf(codes.Unimplemented, "unknown content-subtype %q in %q: it is one of proto, json, msgpack, cbor", subtype, ct[0])
 	}
 	return c, nil
 }
