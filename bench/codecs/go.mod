@@ -6,13 +6,13 @@ replace github.com/everywire/everywire => ../..
 
 require (
 	github.com/everywire/everywire v0.0.0
+	github.com/fxamacker/cbor/v2 v2.10.0
 	github.com/go-json-experiment/json v1.27.2
 	github.com/tinylib/msgp v1.6.5
 	github.com/vmihailenco/msgpack/v5 v5.4.1
 )
 
 require (
-	github.com/fxamacker/cbor/v2 v2.10.0 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
