@@ -95,7 +95,7 @@ func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 // together from several places is put together as JSON.
 func (x *exchange) assemble(r *http.Request, header http.Header, body []byte) (message []byte, err error) {
 	e := x.endpoint
-	if x.bodyFormat != jsonFormat && (body == nil || !e.takesBodyAlone()) {
+	if x.bodyFormat != jsonFormat && (body == nil || !e.plainBody) {
 		if body != nil {
 			if body, err = toJSON(nil, x.bodyFormat, body); err != nil {
 				return nil, fmt.Errorf("the body: %w", err)
@@ -103,7 +103,7 @@ func (x *exchange) assemble(r *http.Request, header http.Header, body []byte) (m
 		}
 		x.bodyFormat = jsonFormat
 	}
-	return x.request(e, x.values, r.URL.RawQuery, r.Header, body)
+	return x.request(e, x.values, r.URL.RawQuery, header, body)
 }
 
 // route finds the endpoint, or answers for the wire.

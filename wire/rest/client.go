@@ -130,11 +130,11 @@ func isAnswer(err error) bool {
 // An outbound is a call's request, built once and sent once, or more often if
 // no server could be reached.
 type outbound struct {
-	route  *clientRoute
-	verb   string
-	url    *url.URL
-	body   []byte // nil for none
-	coding httpbody.Coding
+	route *clientRoute
+	verb  string
+	url   *url.URL
+	placedRequest
+	coding httpbody.Coding // of the body
 }
 
 func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
@@ -162,7 +162,7 @@ func (c *conn) fill(x *outbound, call *rpc.Outgoing, args any, buf *[]byte) erro
 	e := x.route.endpoint
 	// A body that is the message is in the message's own format; one that is
 	// put together from what the path leaves is JSON at first.
-	alone := e == nil || e.takesBodyAlone()
+	alone := e == nil || e.plainBody
 	format := jsonFormat
 	if alone {
 		format = c.format
@@ -171,24 +171,23 @@ func (c *conn) fill(x *outbound, call *rpc.Outgoing, args any, buf *[]byte) erro
 	if *buf, err = format.codec.Append(*buf, args); err != nil {
 		return status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
 	}
-	var path, query string
 	var body []byte
 	if e == nil {
-		path, body = escapePath(call.Path), *buf
+		x.path, body = escapePath(call.Path), *buf
 	} else {
 		message := *buf
 		if alone {
 			message = emptyObject
 		}
 		x.verb = e.verb
-		if path, query, body, err = x.route.split(message); err != nil {
+		if x.placedRequest, err = x.route.split(message); err != nil {
 			return status.Errorf(codes.InvalidArgument, "request of %s: %v", call.Path, err)
 		}
-		if alone {
+		if body = x.body; alone {
 			body = *buf
 		}
 	}
-	x.url = &url.URL{Scheme: c.scheme, Host: c.host, Opaque: c.prefix + path, RawQuery: query}
+	x.url = &url.URL{Scheme: c.scheme, Host: c.host, Opaque: c.prefix + x.path, RawQuery: x.query}
 	if body == nil {
 		return nil
 	}

@@ -37,12 +37,6 @@ type result struct {
 	head    replyHead
 }
 
-// A replyHead is what a response's head takes from the reply itself.
-type replyHead struct {
-	location string // of what was created
-	etag     string // an entity tag, "" if the reply has none
-}
-
 var exchanges = sync.Pool{New: func() any {
 	x := &exchange{}
 	x.in.Decode, x.in.Encode = x.decode, x.encode
@@ -72,7 +66,12 @@ func (x *exchange) decode(v any) error {
 	if x.err != nil {
 		return x.err
 	}
-	return x.bodyFormat.codec.Decode(x.message, v)
+	codec := x.bodyFormat.codec
+	err := codec.Decode(x.message, v)
+	if err != nil && x.bodyFormat == jsonFormat {
+		return x.explain(x.endpoint, err, v, codec.Decode)
+	}
+	return err
 }
 
 func (x *exchange) encode(v any) (n int, err error) {
@@ -91,33 +90,6 @@ func (x *exchange) encode(v any) (n int, err error) {
 		}
 	}
 	return len(x.body), err
-}
-
-// readHead takes from a reply what the response's head has of it.
-func (x *exchange) readHead(v any) (err error) {
-	x.head = replyHead{}
-	e := x.endpoint
-	f := e.etagField()
-	if f == nil {
-		return nil
-	}
-	message := x.reply
-	if x.format != jsonFormat {
-		if x.scratch, err = jsonFormat.codec.Append(x.scratch[:0], v); err != nil {
-			return err
-		}
-		message = x.scratch
-	}
-	value, err := memberOr(message, f)
-	if err != nil {
-		return err
-	}
-	text, err := f.form.text(value)
-	if err != nil {
-		return err
-	}
-	x.head.etag = entityTagOf(text)
-	return nil
 }
 
 // memberOr returns the value of a message's field, also if the codec left it

@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire/internal/httpbody"
 )
 
@@ -47,19 +46,6 @@ func (x *exchange) preconditions(r *http.Request) (http.Header, *refusal) {
 		}
 	}
 	return header, nil
-}
-
-// bindsHeader reports whether a field of the request is filled by the header.
-func (e *endpoint) bindsHeader(name string) bool {
-	if e.method.Input == nil {
-		return false
-	}
-	for _, f := range e.method.Input.Fields {
-		if f.HTTP.In == schema.InHeader && strings.EqualFold(f.HTTP.Name, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // entityTag returns the tag of a successful reply, "" if it has none: that of

@@ -22,8 +22,14 @@ func (x *exchange) respond(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, x.errorStatus(c), outcome.Status)
 		return
 	}
-	if out := x.endpoint.method.Output; out != nil && !out.HasFields() {
-		w.WriteHeader(http.StatusNoContent)
+	httpStatus := x.endpoint.successStatus()
+	switch httpStatus {
+	case http.StatusCreated:
+		if header["Location"] == nil { // the handler may know better
+			header["Location"] = []string{x.h.prefix + x.head.location}
+		}
+	case http.StatusNoContent:
+		w.WriteHeader(httpStatus)
 		return
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -43,7 +49,7 @@ func (x *exchange) respond(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	x.vary(header, reads)
-	write(w, r, http.StatusOK, x.format.header, x.compressed(header))
+	write(w, r, httpStatus, x.format.header, x.compressed(header))
 }
 
 // vary says what the representation was chosen by, where a cache could keep it

@@ -33,8 +33,11 @@ type endpoint struct {
 	// responseField is the reply's field that is the response's body, nil for
 	// the whole reply.
 	responseField *field
-	// created is set if a success is 201.
+	// created is set if a success is 201, etag if a field of the reply is its
+	// entity tag, and noReply if the reply can hold nothing.
 	created *location
+	etag    *field
+	noReply bool
 }
 
 // A binding is a field that is filled from a place of its own.
@@ -52,6 +55,7 @@ func (c *compiler) defaultEndpoint(m *everywire.Method, verb string) *endpoint {
 		wholeBody: verb != http.MethodGet,
 	}
 	e.placeFields()
+	e.placeReply(c.output(m))
 	return e
 }
 
@@ -101,6 +105,7 @@ func (c *compiler) compileRoute(m *everywire.Method, r everywire.Route) (*endpoi
 		}
 	}
 	e.placeFields()
+	e.placeReply(output)
 	return e, nil
 }
 
