@@ -14,7 +14,7 @@ type member struct {
 	schema    *jsonSchema
 	place     schema.HTTPPlace
 	single    bool // it is no list and no map
-	list      bool
+	isMap     bool
 	optional  bool // it has presence
 	// message describes the inner fields: a *schema.Message or a
 	// protoreflect.MessageDescriptor; nil for values without fields.
@@ -36,7 +36,7 @@ func (ts *types) members(message any) []member {
 		for _, f := range m.Fields {
 			one := member{
 				name: f.JSONName, protoName: f.Name, schema: ts.field(f), place: f.HTTP,
-				single: !f.Repeated && f.MapKey == schema.Invalid, list: f.Repeated, optional: !alwaysWritten(m, f),
+				single: !f.Repeated && f.MapKey == schema.Invalid, isMap: f.MapKey != schema.Invalid, optional: !alwaysWritten(m, f),
 			}
 			if f.Message != nil {
 				one.message = ts.inner(f.Message)
@@ -50,7 +50,7 @@ func (ts *types) members(message any) []member {
 		for _, fd := range fieldsOf(m) {
 			one := member{
 				name: fd.JSONName(), protoName: string(fd.Name()), schema: ts.generatedField(fd),
-				single: !fd.IsList() && !fd.IsMap(), list: fd.IsList(), optional: fd.HasPresence(),
+				single: !fd.IsList() && !fd.IsMap(), isMap: fd.IsMap(), optional: fd.HasPresence(),
 			}
 			if fd.Message() != nil && !fd.IsMap() && ts.wellKnown(fd.Message()) == nil {
 				one.message = fd.Message()

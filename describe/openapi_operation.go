@@ -39,6 +39,8 @@ type (
 		In          string      `json:"in,omitempty"`
 		Description string      `json:"description,omitempty"`
 		Required    bool        `json:"required,omitempty"`
+		Style       string      `json:"style,omitempty"`
+		Explode     bool        `json:"explode,omitempty"`
 		Schema      *jsonSchema `json:"schema,omitempty"`
 		// Many says that the value may have slashes, which are not escaped.
 		Many bool `json:"x-everywire-segments,omitempty"`
@@ -81,28 +83,38 @@ func contentOf(types []string, one mediaType) ordered[mediaType] {
 
 // method adds the operations of one method.
 func (d *document) method(m *everywire.Method) {
-	suffix, own := "", false
+	suffix := ""
+	own := map[string]bool{} // verbs of which the method itself says what its default path does
 	for i, r := range m.Routes {
 		if d.route(m, r, suffix) {
-			own = own || r.Verb == "POST" && r.Pattern == m.Path()
+			own[r.Verb] = own[r.Verb] || r.Pattern == m.Path()
 			suffix = "_" + strconv.Itoa(i+2)
 		}
 	}
-	if !own && (m.Kind == everywire.Unary || m.Kind == everywire.ServerStream) {
+	if !own["POST"] {
 		post := suffix
-		if suffix != "" {
+		switch {
+		case suffix != "" && streamsIn(m):
+			post = "_stream"
+		case suffix != "":
 			post = "_post"
 		}
 		d.add(m, everywire.Route{Verb: "POST", Pattern: m.Path(), Body: "*"}, defaultTemplate(m), post)
 	}
-	// A stream that takes messages is a WebSocket, which begins as a GET.
-	if m.Idempotency == everywire.NoSideEffects || m.Kind == everywire.ClientStream || m.Kind == everywire.BidiStream {
-		get := ""
-		if suffix != "" || m.Kind == everywire.Unary || m.Kind == everywire.ServerStream {
-			get = "_get"
-		}
-		d.add(m, everywire.Route{Verb: "GET", Pattern: m.Path()}, defaultTemplate(m), get)
+	if !own["GET"] && answersGET(m) {
+		d.add(m, everywire.Route{Verb: "GET", Pattern: m.Path()}, defaultTemplate(m), "_get")
 	}
+}
+
+// answersGET reports whether a method's default route has the verb GET as well:
+// it only reads, and its fields can stand in a query.
+func answersGET(m *everywire.Method) bool {
+	return m.Idempotency == everywire.NoSideEffects && !streamsIn(m) && (m.Input == nil || m.Input.IsObject())
+}
+
+// streamsIn reports whether a method's client streams, which takes a WebSocket.
+func streamsIn(m *everywire.Method) bool {
+	return m.Kind == everywire.ClientStream || m.Kind == everywire.BidiStream
 }
 
 // route adds a declared route, and reports whether it could.
@@ -130,6 +142,9 @@ func (d *document) add(m *everywire.Method, r everywire.Route, t template, suffi
 		return bad(err)
 	}
 	b.op.OperationID = d.id(m, suffix)
+	if streamsIn(m) { // a WebSocket begins as a GET, whatever verb the route has
+		r.Verb = "GET"
+	}
 	if !d.item(t).put(r.Verb, b.op) {
 		delete(d.ids, b.op.OperationID)
 		return bad(errors.New("another route has this verb and path"))

@@ -32,6 +32,11 @@ type (
 		Version uint32            `wire:"5" http:"etag"`
 		Labels  map[string]string `wire:"6"`
 	}
+	changeRequest struct {
+		ID    int64             `wire:"1"`
+		Match string            `wire:"2" http:"header=If-Match"`
+		Set   map[string]string `wire:"3"`
+	}
 	filter struct {
 		Name  string   `wire:"1"`
 		Teams []string `wire:"2"`
@@ -68,8 +73,10 @@ func probe() *everywire.Registry {
 		route("POST", "/v1/{book.id}/*/{key}", "book"), route("PURGE", "/v1/{key}", ""))
 	handle[apipb.Api, typepb.Type](reg, "staff.Staff/Api", read, route("GET", "/api/{source_context.file_name}", ""))
 	handle[everything, everything](reg, "staff.Staff/Everything", everywire.WithIdempotency(everywire.Idempotent))
+	handle[changeRequest, employee](reg, "staff.Staff/Change", route("POST", "/employees/{id}:change", ""))
+	handle[changeRequest, emptypb.Empty](reg, "staff.Staff/Fire", everywire.WithIdempotency(everywire.Idempotent), route("DELETE", "/employees/{id}", ""))
 	everywire.HandleServerStream(reg, "staff.Staff/Watch", func(*filter, grpc.ServerStreamingServer[employee]) error { return nil }, read, route("GET", "/watch", ""))
-	everywire.HandleClientStream(reg, "staff.Staff/Load", func(grpc.ClientStreamingServer[employee, listReply]) error { return nil })
+	everywire.HandleClientStream(reg, "staff.Staff/Load", func(grpc.ClientStreamingServer[employee, listReply]) error { return nil }, route("POST", "/load/{name}", "*"))
 	everywire.HandleBidi(reg, "staff.Staff/Chat", func(grpc.BidiStreamingServer[filter, pair]) error { return nil })
 	handle[everywire.Document, structpb.Value](reg, "other.Staff/Any")
 	handle[emptypb.Empty, emptypb.Empty](reg, "other.Staff/Nothing")
@@ -138,17 +145,17 @@ func TestOpenAPIGolden(t *testing.T) {
 func TestOpenAPIFaults(t *testing.T) {
 	route := everywire.WithRoute
 	for want, option := range map[string]everywire.MethodOption{
-		`route GET nope of t.T/M: path template "nope" does not begin with /`: route("GET", "nope", ""),
-		`a variable is not closed by }`:                                       route("GET", "/{a", ""),
-		`variable {nope}: the request has no such field`:                      route("GET", "/{nope}", ""),
-		`variable {book.nope}: the request has no such field`:                 route("GET", "/{book.nope}", ""),
-		`variable {book}: a message, map or list cannot be in a path`:         route("GET", "/{book}", ""),
-		`body "nope": the request has no such field, or it is elsewhere`:      route("POST", "/x", "nope"),
-		`body "name": the request has no such field, or it is elsewhere`:      route("POST", "/{name}", "name"),
-		`response_body "nope": the reply has no such field`:                   route("POST", "/x", "*", everywire.ResponseBody("nope")),
-		`route GET /a of t.T/M: another route has this verb and path`:         func(m *everywire.Method) { route("GET", "/a", "")(m); route("GET", "/a", "")(m) },
-		`route GET /{key} of t.T/M: another route has this verb and path`:     func(m *everywire.Method) { route("GET", "/{name}", "")(m); route("GET", "/{key}", "")(m) },
-		`created` + "\n" + `path template "nope" does not begin with /`:       route("POST", "/x", "*", everywire.Created("nope")),
+		`route GET nope of t.T/M: path template "nope" does not begin with /`:      route("GET", "nope", ""),
+		`a variable is not closed by }`:                                            route("GET", "/{a", ""),
+		`variable {nope}: the request has no such field`:                           route("GET", "/{nope}", ""),
+		`variable {book.nope}: the request has no such field`:                      route("GET", "/{book.nope}", ""),
+		`variable {book}: a message, map or list cannot be in a path`:              route("GET", "/{book}", ""),
+		`body "nope": the request has no such field, or it is elsewhere`:           route("POST", "/x", "nope"),
+		`body "name": the request has no such field, or it is elsewhere`:           route("POST", "/{name}", "name"),
+		`response_body "nope": the reply has no such field`:                        route("POST", "/x", "*", everywire.ResponseBody("nope")),
+		`route GET /a of t.T/M: another route has this verb and path`:              func(m *everywire.Method) { route("GET", "/a", "")(m); route("GET", "/a", "")(m) },
+		`route GET /{key} of t.T/M: another route has this verb and path`:          func(m *everywire.Method) { route("GET", "/{name}", "")(m); route("GET", "/{key}", "")(m) },
+		`location of what was created: path template "nope" does not begin with /`: route("POST", "/x", "*", everywire.Created("nope")),
 	} {
 		reg := everywire.NewRegistry()
 		handle[bookRequest, pair](reg, "t.T/M", option)
