@@ -24,6 +24,7 @@ type refusal struct {
 	code          codes.Code
 	message       string
 	header, value string // one more header, if any
+	upgrade       bool   // to a WebSocket is what the method needs
 	closing       bool   // the rest of the request was not read
 }
 
@@ -38,6 +39,9 @@ func (no *refusal) with(header, value string) *refusal {
 }
 
 func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
+	if no.upgrade { // RFC 9110, section 15.5.22
+		w.Header()["Upgrade"], w.Header()["Connection"] = []string{"websocket"}, []string{"Upgrade"}
+	}
 	if no.header != "" {
 		w.Header()[no.header] = []string{no.value}
 	}
@@ -58,20 +62,14 @@ func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 	}
 	e := x.endpoint
 	if e.method.Kind != everywire.Unary {
-		return refuse(http.StatusNotImplemented, codes.Unimplemented, "method %s is %s, which this wire does not carry", e.method.FullName(), e.method.Kind)
-	}
-	if no := x.negotiate(r.Header); no != nil {
+		if no := h.acceptStream(x, r); no != nil {
+			return no
+		}
+	} else if no := x.negotiate(r.Header); no != nil {
 		return no
 	}
-	x.in.Timeout = 0
-	if v := r.Header[httpmeta.TimeoutHeader]; len(v) > 0 {
-		if len(v) > 1 {
-			return refuse(http.StatusBadRequest, codes.InvalidArgument, "more than one %s", httpmeta.TimeoutHeader)
-		}
-		var err error
-		if x.in.Timeout, err = httpmeta.ParseTimeout(v[0]); err != nil {
-			return refuse(http.StatusBadRequest, codes.InvalidArgument, "%v", err)
-		}
+	if no := x.readTimeout(r); no != nil {
+		return no
 	}
 	header, no := x.preconditions(r)
 	if no != nil {
@@ -87,6 +85,23 @@ func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 	}
 	x.message, x.err = x.assemble(r, header, body)
 	x.in.Method, x.in.Metadata, x.in.Peer, x.in.Size = e.method, md, peerOf(r), len(x.message)
+	return nil
+}
+
+// readTimeout reads how long the call may take.
+func (x *exchange) readTimeout(r *http.Request) (no *refusal) {
+	x.in.Timeout = 0
+	v := r.Header[httpmeta.TimeoutHeader]
+	if len(v) == 0 {
+		return nil
+	}
+	if len(v) > 1 {
+		return refuse(http.StatusBadRequest, codes.InvalidArgument, "more than one %s", httpmeta.TimeoutHeader)
+	}
+	var err error
+	if x.in.Timeout, err = httpmeta.ParseTimeout(v[0]); err != nil {
+		return refuse(http.StatusBadRequest, codes.InvalidArgument, "%v", err)
+	}
 	return nil
 }
 

@@ -41,6 +41,7 @@ type conn struct {
 	prefix    string // of all paths
 	agent     []string
 	closed    atomic.Bool
+	streams   clientStreams
 	routes    sync.Map // *everywire.Method -> *clientRoute
 }
 
@@ -87,14 +88,11 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	return c, nil
 }
 
-func (c *conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, rpc.NoStreams("rest")
-}
-
 // Close ends the calls in flight, which are then Canceled, and closes all
 // connections.
 func (c *conn) Close() error {
 	c.closed.Store(true)
+	c.streams.close()
 	c.transport.Close()
 	return nil
 }

@@ -46,13 +46,15 @@ var formats = []*format{
 }
 
 // mediaTypes lists the formats for a header or a message.
-var mediaTypes = func() string {
+var mediaTypes = typesOf(formats)
+
+func typesOf(formats []*format) string {
 	var names []string
 	for _, f := range formats {
 		names = append(names, f.mediaType)
 	}
 	return strings.Join(names, ", ")
-}()
+}
 
 // formatOf returns the format that a Content-Type header names. JSON is UTF-8
 // (RFC 8259, section 8.1), and the others are no text: another charset is
@@ -101,10 +103,10 @@ func formatOfCodec(name string) *format {
 // acceptedFormat chooses a reply's format by the Accept header (RFC 9110,
 // section 12.5.1): of those with the greatest weight the first. It is nil if
 // none is accepted.
-func acceptedFormat(h http.Header) *format {
+func acceptedFormat(h http.Header, formats []*format) *format {
 	lines := h["Accept"]
-	if len(lines) == 0 || len(lines) == 1 && (lines[0] == "*/*" || lines[0] == jsonType) {
-		return jsonFormat
+	if len(lines) == 0 || len(lines) == 1 && (lines[0] == "*/*" || lines[0] == formats[0].mediaType) {
+		return formats[0]
 	}
 	var best *format
 	most, given := 0, false
@@ -116,7 +118,7 @@ func acceptedFormat(h http.Header) *format {
 		}
 	}
 	if !given {
-		return jsonFormat
+		return formats[0]
 	}
 	return best
 }
@@ -126,6 +128,7 @@ func acceptedFormat(h http.Header) *format {
 // given is false if the lines are empty.
 func (f *format) weight(lines []string) (weight int, given bool) {
 	best := 0
+	family := f.mediaType[:strings.IndexByte(f.mediaType, '/')+1]
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
 			rng, params, _ := strings.Cut(item, ";")
@@ -135,7 +138,7 @@ func (f *format) weight(lines []string) (weight int, given bool) {
 			switch {
 			case strings.EqualFold(rng, f.mediaType):
 				specific = 3
-			case strings.EqualFold(rng, "application/*"):
+			case strings.HasSuffix(rng, "/*") && strings.EqualFold(rng[:len(rng)-1], family):
 				specific = 2
 			case rng == "*/*":
 				specific = 1
@@ -154,7 +157,7 @@ func (f *format) weight(lines []string) (weight int, given bool) {
 
 // negotiate chooses the format and the coding of the reply.
 func (x *exchange) negotiate(h http.Header) *refusal {
-	if x.format = acceptedFormat(h); x.format == nil {
+	if x.format = acceptedFormat(h, formats); x.format == nil {
 		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept %s allows none of %s", quoted(h["Accept"]), mediaTypes)
 	}
 	accept := h["Accept-Encoding"]

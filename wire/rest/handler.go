@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
 // readDeadline is what the ResponseWriter of net/http can do. After the body
@@ -36,6 +38,9 @@ type handler struct {
 	// are the other's.
 	ownServer bool
 
+	upgrader websocket.Upgrader
+	sockets  sockets
+
 	table atomic.Pointer[table]
 	mu    sync.Mutex // held while the table is remade
 }
@@ -56,9 +61,20 @@ func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
+	h.upgrader.Subprotocols = []string{subprotocol}
+	if v, ok := cfg.Options["origins"]; ok {
+		if h.upgrader.Origins, err = websocket.ParseOrigins(v); err != nil {
+			return nil, fmt.Errorf("rest: %w", err)
+		}
+	}
 	h.table.Store(&table{r, methods})
 	return h, nil
 }
+
+// Shutdown waits for the streams that run on WebSockets, and cuts them off when
+// ctx ends; no new one begins. The server that the handler is mounted in does not
+// know these connections, and is to be shut down by itself.
+func (h *handler) Shutdown(ctx context.Context) error { return h.sockets.shutdown(ctx) }
 
 // find looks up a request's endpoint. A miss may be a method that was
 // registered after the table was made; methods are never removed, so their
@@ -117,12 +133,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header()["Connection"] = []string{"close"}
 	}
+	if asksForWebSocket(r) && h.webSocket(x, w, r) {
+		return
+	}
 	if no := h.accept(x, r); no != nil {
 		no.write(w, r)
 		return
 	}
 	if d, ok := w.(readDeadline); ok && h.ownServer {
 		_ = d.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
+	}
+	if x.in.Method.Kind != everywire.Unary {
+		h.serveStream(x, w, r)
+		return
 	}
 	x.outcome = h.unary(x, w, r)
 	x.respond(w, r)

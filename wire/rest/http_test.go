@@ -274,19 +274,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestStreamsAreNotCarried(t *testing.T) {
-	reg := everywire.NewRegistry()
-	reg.RegisterService(&grpc.ServiceDesc{
-		ServiceName: "test.Streams", HandlerType: nil,
-		Streams: []grpc.StreamDesc{{StreamName: "Watch", ServerStreams: true, Handler: func(any, grpc.ServerStream) error { return nil }}},
-	}, nil)
-	addr := serve(t, serverConfig(reg))
-	r := do(t, addr, "POST /test.Streams/Watch", `{}`)
-	if p := checkProblem(t, r); r.status != 501 || p.Code != "UNIMPLEMENTED" || !strings.Contains(p.Detail, "server streaming") {
-		t.Errorf("%d %s", r.status, r.body)
-	}
-}
-
 func TestMethodsRegisteredLater(t *testing.T) {
 	reg := itemRegistry()
 	addr := serve(t, serverConfig(reg))

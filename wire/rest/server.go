@@ -30,8 +30,9 @@ const (
 const alpn = "http/1.1"
 
 type server struct {
-	http *http.Server
-	tls  *tls.Config
+	handler *handler
+	http    *http.Server
+	tls     *tls.Config
 }
 
 // NewServer returns a server of the wire. It refuses routes that it does not
@@ -42,7 +43,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 		return nil, err
 	}
 	h.ownServer = true
-	s := &server{http: &http.Server{
+	s := &server{handler: h, http: &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
@@ -76,9 +77,13 @@ func (s *server) Serve(lis net.Listener) error {
 }
 
 func (s *server) Shutdown(ctx context.Context) error {
+	s.handler.sockets.close()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.Close() // ctx's end is the error to tell
+	}
+	if cut := s.handler.Shutdown(ctx); err == nil {
+		err = cut
 	}
 	return err
 }
