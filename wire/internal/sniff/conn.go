@@ -27,9 +27,6 @@ type secureConn struct {
 
 func (c secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
-// wrap makes a connection that reads replay first.
-func wrap(conn net.Conn, replay []byte) net.Conn { return disguise(&Conn{Conn: conn, replay: replay}) }
-
 // disguise gives c the method of what it wraps.
 func disguise(c *Conn) net.Conn {
 	if secure, ok := c.Conn.(interface{ ConnectionState() tls.ConnectionState }); ok {

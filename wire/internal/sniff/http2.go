@@ -38,15 +38,16 @@ type reception struct {
 
 // receive reads up to the first request. It returns GRPC, or HTTP2 if the
 // request is another, or a mistake that a server of HTTP/2 is to answer.
-func (s *Server) receive(conn net.Conn) (Kind, net.Conn, error) {
+func (s *Server) receive(conn *Conn) (Kind, *Conn, error) {
 	r := &reception{conn: conn, server: s, idle: time.Now().Add(s.cfg.Idle)}
 	kind, err := r.run()
 	if err != nil {
 		return kind, nil, err
 	}
-	c := &Conn{Conn: conn, in: &ackFilter{drop: 1}, out: &ackFilter{drop: r.acks}}
+	c := &Conn{Conn: conn.Conn, in: &ackFilter{drop: 1}, out: &ackFilter{drop: r.acks}}
 	c.replay = c.in.apply([]byte(http2.ClientPreface), r.kept)
-	return kind, disguise(c), nil
+	c.replay = c.in.apply(c.replay, conn.replay)
+	return kind, c, nil
 }
 
 func (r *reception) run() (Kind, error) {

@@ -49,7 +49,7 @@ var beginnings = []struct {
 	{Unknown, "\r\x00"[1:]},
 	{Unknown, "\x00\x00\x00\x0cmagic"},
 	{Unknown, "\x0d\x0a\x0d\x0a\x00\x0d\x0a\x51\x55\x49\x54\x0a"[4:]}, // the end of the PROXY protocol's second version
-	{Unknown, "\x15\x03\x01\x00\x02"},                                  // an alert of TLS
+	{Unknown, "\x15\x03\x01\x00\x02"},                                 // an alert of TLS
 	{Unknown, "\xef\xbb\xbf{}"},
 	{Unknown, "\xc0"},
 	{Unknown, "\"text\""},

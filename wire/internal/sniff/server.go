@@ -154,7 +154,7 @@ func (s *Server) serve(raw net.Conn) {
 		_ = raw.Close() // err is what there is to tell
 		return
 	}
-	s.cfg.Take(kind, conn)
+	s.cfg.Take(kind, disguise(conn))
 }
 
 // errStopping ends what Shutdown finds under way.
@@ -168,7 +168,7 @@ func (e errRefused) Error() string { return e.why }
 func refuse(format string, args ...any) error { return errRefused{fmt.Sprintf(format, args...)} }
 
 // identify returns the connection to hand over.
-func (s *Server) identify(raw net.Conn) (Kind, net.Conn, error) {
+func (s *Server) identify(raw net.Conn) (Kind, *Conn, error) {
 	if err := raw.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 		return More, nil, err
 	}
@@ -198,7 +198,7 @@ const plainAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\nCon
 	"This port speaks TLS: use https.\n"
 
 // begin reads the first bytes of a connection.
-func begin(conn net.Conn) (Kind, net.Conn, error) {
+func begin(conn net.Conn) (Kind, *Conn, error) {
 	buf := make([]byte, look)
 	for n := 0; ; {
 		more, err := conn.Read(buf[n:])
@@ -207,7 +207,7 @@ func begin(conn net.Conn) (Kind, net.Conn, error) {
 		case kind == Unknown:
 			return kind, nil, refuse("it begins with %q, which is no wire's", buf[:min(n, maxMethod)])
 		case kind != More:
-			return kind, wrap(conn, buf[:n:n]), nil // an error comes again
+			return kind, &Conn{Conn: conn, replay: buf[:n]}, nil // an error comes again
 		case err != nil && n > 0 && !isTimeout(err):
 			return kind, nil, refuse("it ended behind %q", buf[:n])
 		case err != nil:
@@ -217,7 +217,7 @@ func begin(conn net.Conn) (Kind, net.Conn, error) {
 }
 
 // secure does the handshake of TLS and looks at what comes then.
-func (s *Server) secure(raw net.Conn) (Kind, net.Conn, error) {
+func (s *Server) secure(raw *Conn) (Kind, *Conn, error) {
 	if s.cfg.TLS == nil {
 		return TLS, nil, refuse("TLS, on a port without it")
 	}
