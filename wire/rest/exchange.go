@@ -69,7 +69,7 @@ func (x *exchange) decode(v any) error {
 	codec := x.bodyFormat.codec
 	err := codec.Decode(x.message, v)
 	if err != nil && x.bodyFormat == jsonFormat {
-		return x.explain(x.endpoint, err, v, codec.Decode)
+		return x.explain(x.endpoint, err, x.message, v, codec.Decode)
 	}
 	return err
 }

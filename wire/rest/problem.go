@@ -9,14 +9,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/everywire/everywire/wire/internal/code"
 )
 
 // A problem is an error's body: a problem document of RFC 9457 with the
-// members code and details of our own.
+// members code, details and errors of our own.
 type problem struct {
 	Type    string        `json:"type"`
 	Title   string        `json:"title"`
@@ -24,6 +26,42 @@ type problem struct {
 	Detail  string        `json:"detail"`
 	Code    string        `json:"code"`
 	Details []code.Detail `json:"details,omitempty"`
+	// Errors are the google.rpc.BadRequest among the details, for those who do
+	// not read protobuf.
+	Errors []fieldError `json:"errors,omitempty"`
+}
+
+// A fieldError is one thing that is wrong with a request.
+type fieldError struct {
+	Field  string `json:"field"`
+	Detail string `json:"detail"`
+}
+
+// badRequestName is the detail's type.
+var badRequestName = string((&errdetails.BadRequest{}).ProtoReflect().Descriptor().FullName())
+
+// fieldErrors reads the details that say what is wrong with a request.
+func fieldErrors(details []code.Detail) (errs []fieldError) {
+	for _, d := range details {
+		var bad errdetails.BadRequest
+		if d.Type != badRequestName || proto.Unmarshal(d.Value, &bad) != nil {
+			continue
+		}
+		for _, v := range bad.GetFieldViolations() {
+			errs = append(errs, fieldError{v.GetField(), v.GetDescription()})
+		}
+	}
+	return errs
+}
+
+// detailsOf is the inverse of fieldErrors.
+func detailsOf(errs []fieldError) ([]code.Detail, error) {
+	bad := &errdetails.BadRequest{}
+	for _, e := range errs {
+		bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{Field: e.Field, Description: e.Detail})
+	}
+	value, err := proto.Marshal(bad)
+	return []code.Detail{{Type: badRequestName, Value: value}}, err
 }
 
 // statusClientClosed is what a cancelled call is answered with; HTTP has no
@@ -35,6 +73,7 @@ func encodeProblem(httpStatus int, s *status.Status) []byte {
 		Type: "about:blank", Title: http.StatusText(httpStatus), Status: httpStatus,
 		Detail: s.Message(), Code: code.Name(s.Code()), Details: code.Details(s),
 	}
+	p.Errors = fieldErrors(p.Details)
 	if httpStatus == statusClientClosed {
 		p.Title = "Client Closed Request"
 	}
@@ -49,16 +88,23 @@ func encodeProblem(httpStatus int, s *status.Status) []byte {
 }
 
 // statusOf reads what a server answered that was not a success: the exact
-// status from a problem document of ours, or else the HTTP status and what can
-// be quoted of the body.
+// status from a problem document of ours, or else the HTTP status, what can be
+// quoted of the body, and the errors of a problem document that has some.
 func statusOf(httpStatus int, contentType string, body []byte) *status.Status {
 	typ, _, err := mime.ParseMediaType(contentType)
+	var details []code.Detail
 	if err == nil && (typ == problemType || typ == jsonType) {
 		var p problem
-		if json.Unmarshal(body, &p) == nil && p.Code != "" {
-			if c, ok := code.Parse(p.Code); ok {
+		if json.Unmarshal(body, &p) == nil {
+			if len(p.Details) == 0 && len(p.Errors) > 0 {
+				if ds, err := detailsOf(p.Errors); err == nil { // strings that are not UTF-8
+					p.Details = ds
+				}
+			}
+			if c, ok := code.Parse(p.Code); ok && p.Code != "" {
 				return code.Status(c, p.Detail, p.Details)
 			}
+			details = p.Details
 		}
 	}
 	msg := fmt.Sprintf("HTTP status %d %s", httpStatus, http.StatusText(httpStatus))
@@ -66,10 +112,11 @@ func statusOf(httpStatus int, contentType string, body []byte) *status.Status {
 		msg += ": " + q
 	}
 	c := code.FromHTTP(httpStatus)
-	if c == codes.OK {
-		c = codes.Unknown // the caller says that it was no success
+	if httpStatus == http.StatusNotModified {
+		// Only a caller that sets If-None-Match gets it.
+		c = codes.FailedPrecondition
 	}
-	return status.New(c, msg)
+	return code.Status(c, msg, details)
 }
 
 // maxQuote is how many bytes of a foreign body an error quotes.

@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -58,13 +60,18 @@ func (e *endpoint) badRequest(bad []violation) error {
 	return s.Err()
 }
 
-// explain is called when decode has refused the request that was put together
-// for v. It asks decode about the fields of path, query, headers and cookies
-// one by one, so that all that are wrong are named, each in the codec's words.
-func (b *builder) explain(e *endpoint, refused error, v any, decode func([]byte, any) error) error {
-	b.bad = b.bad[:0]
+// explain is called when decode has refused message, the request that was put
+// together for v. It asks decode about the fields of path, query, headers and
+// cookies one by one, and then about the parts of the message, so that all that
+// are wrong are named, each in the codec's words.
+func (b *builder) explain(e *endpoint, refused error, message []byte, v any, decode func([]byte, any) error) error {
 	whole := asJSONError(refused)
-	named := whole == nil
+	if whole == nil {
+		return refused
+	}
+	b.bad = b.bad[:0]
+	message = bytes.Clone(message) // it may be in b.buf
+	refuses := func(text []byte) *json.Error { return asJSONError(decode(text, newLike(v))) }
 	for rest := b.pairs; len(rest) > 0; {
 		n := run(rest, len(rest[0].chain))
 		group := rest[:n]
@@ -75,20 +82,29 @@ func (b *builder) explain(e *endpoint, refused error, v any, decode func([]byte,
 		b.buf = append(b.buf[:0], '{')
 		b.object(group, 0)
 		b.buf = append(b.buf, '}')
-		err := asJSONError(decode(b.buf, newLike(v)))
+		err := refuses(b.buf)
 		if err == nil || err.Path == "" { // without a path it is about the message, such as a field that is required
 			continue
 		}
 		b.add(err.Path, at(group, err.Path).String()+": "+err.Reason)
-		named = named || err.Path == whole.Path
 	}
+	if whole.Path != "" && !b.names(whole.Path) {
+		b.add(whole.Path, whole.Error())
+	}
+	faults(message, refuses, func(path, reason string) {
+		if !b.names(path) {
+			b.add(path, path+": "+reason)
+		}
+	})
 	if len(b.bad) == 0 {
 		return refused
 	}
-	if !named {
-		b.add(whole.Path, whole.Error())
-	}
 	return e.badRequest(b.bad)
+}
+
+// names reports whether a fault of the field is noted already.
+func (b *builder) names(path string) bool {
+	return slices.ContainsFunc(b.bad, func(v violation) bool { return v.field == path })
 }
 
 // at is the value of a group that a path in an error leads to.
