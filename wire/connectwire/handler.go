@@ -1,0 +1,188 @@
+package connectwire
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/httpbody"
+	"github.com/everywire/everywire/wire/internal/rpc"
+)
+
+// bodyTimeout is how long the request of a unary call may take to come in on
+// our own server. On another's the timeouts are the other's.
+const bodyTimeout = 2 * time.Minute
+
+type handler struct {
+	cfg       *rpc.ServerConfig
+	prefix    string // of all paths; "" or begins with a slash and does not end in one
+	options   []connect.HandlerOption
+	refusals  *connect.ErrorWriter
+	ownServer bool
+
+	endpoints sync.Map // *everywire.Method -> *connect.Handler
+}
+
+// NewHandler returns the wire as an http.Handler, for a server of the caller's
+// own. Streams that go both ways need HTTP/2.
+func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) { return newHandler(cfg), nil }
+
+func newHandler(cfg *rpc.ServerConfig) *handler {
+	h := &handler{cfg: cfg, prefix: strings.TrimSuffix(cfg.Path, "/")}
+	if cfg.Logger == nil {
+		withLogger := *cfg
+		withLogger.Logger = slog.Default()
+		h.cfg = &withLogger
+	}
+	h.options = []connect.HandlerOption{
+		connect.WithReadMaxBytes(cfg.Limits.MaxMessage),
+		connect.WithCompressMinBytes(httpbody.MinSize),
+	}
+	for _, c := range codecs {
+		h.options = append(h.options, connect.WithCodec(c))
+	}
+	charset := *codecs["json"]
+	charset.name = jsonWithCharset
+	h.options = append(h.options, connect.WithCodec(&charset))
+	for _, c := range codings {
+		h.options = append(h.options, connect.WithCompression(c.String(), newDecompressor(c, cfg.Limits.MaxMessage), newCompressor(c)))
+	}
+	h.refusals = connect.NewErrorWriter(h.options...)
+	return h
+}
+
+// endpoint returns connect-go's handler of a method. It is made at the first
+// call: methods may be registered later.
+func (h *handler) endpoint(m *everywire.Method) http.Handler {
+	if e, ok := h.endpoints.Load(m); ok {
+		return e.(*connect.Handler)
+	}
+	opts := h.options
+	if m.Idempotency == everywire.NoSideEffects {
+		opts = append(opts[:len(opts):len(opts)], connect.WithIdempotency(connect.IdempotencyNoSideEffects))
+	}
+	var e *connect.Handler
+	switch m.Kind {
+	case everywire.ClientStream:
+		e = connect.NewClientStreamHandler(m.Path(), h.clientStream, opts...)
+	case everywire.ServerStream:
+		e = connect.NewServerStreamHandler(m.Path(), h.serverStream, opts...)
+	case everywire.BidiStream:
+		e = connect.NewBidiStreamHandler(m.Path(), h.bidiStream, opts...)
+	default:
+		e = connect.NewUnaryHandler(m.Path(), h.unary, opts...)
+	}
+	made, _ := h.endpoints.LoadOrStore(m, e)
+	return made.(*connect.Handler)
+}
+
+// A call is what goes round connect-go, which knows nothing of it.
+type call struct {
+	kind
+	method     *everywire.Method
+	peer       *peer.Peer
+	controller *http.ResponseController
+	ownServer  bool
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isText(r) {
+		text := &textWriter{ResponseWriter: w}
+		defer text.end()
+		w, r = text, binaryRequest(r)
+	}
+	path := procedure(r.URL, h.prefix)
+	m, err := h.cfg.Lookup(path)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	if r.Method != http.MethodPost && (r.Method != http.MethodGet || m.Kind != everywire.Unary || m.Idempotency != everywire.NoSideEffects) {
+		allow := "POST"
+		if m.Kind == everywire.Unary && m.Idempotency == everywire.NoSideEffects {
+			allow = "GET, POST"
+		}
+		w.Header().Set("Allow", allow)
+		reject(w, http.StatusMethodNotAllowed, errMethod)
+		return
+	}
+	k, err := kindOf(r, m.Kind != everywire.Unary)
+	if err != nil {
+		reject(w, http.StatusUnsupportedMediaType, err)
+		return
+	}
+	if m.Kind == everywire.BidiStream && r.ProtoMajor < 2 {
+		// Its client might wait for ever for a reply that needs the request to
+		// have ended.
+		w.Header().Set("Connection", "close")
+		reject(w, http.StatusHTTPVersionNotSupported, fmt.Errorf("%s streams both ways, which needs HTTP/2", m.FullName()))
+		return
+	}
+	c := &call{kind: k, method: m, peer: peerOf(r), controller: http.NewResponseController(w), ownServer: h.ownServer}
+	if err := h.boundBody(c, w, r); err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.endpoint(m).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+}
+
+// boundBody sets the limits of a request's body before any of it is read.
+func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) error {
+	limit := int64(h.cfg.Limits.MaxMessage)
+	switch {
+	case c.enveloped:
+		r.Body = &boundedBody{ReadCloser: r.Body, limit: limit}
+	case r.ContentLength > limit:
+		w.Header().Set("Connection", "close")
+		return status.Errorf(codes.ResourceExhausted, "received message larger than max (%d vs. %d)", r.ContentLength, limit)
+	case r.Method == http.MethodPost && limit+1 > limit: // one more, for connect-go to see that there is more
+		r.Body = http.MaxBytesReader(w, r.Body, limit+1)
+	}
+	switch {
+	case c.method.Kind != everywire.Unary && r.ProtoMajor == 1:
+		// Else net/http would read the requests to their end before the first
+		// reply. Others' servers may not have it, and then that is how they are.
+		_ = c.controller.EnableFullDuplex()
+	case c.method.Kind == everywire.Unary && h.ownServer:
+		_ = c.controller.SetReadDeadline(time.Now().Add(bodyTimeout)) // fails if the connection is gone
+	}
+	return nil
+}
+
+// refuse answers a call that never began, in its own protocol.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	_ = h.refusals.Write(w, r, connectError(status.Convert(err), connect.ProtocolConnect)) // fails only if the client is gone
+}
+
+// reject answers what is a call in no protocol.
+func reject(w http.ResponseWriter, httpStatus int, err error) {
+	if httpStatus == http.StatusUnsupportedMediaType {
+		w.Header().Set("Accept-Post", acceptPost)
+	}
+	http.Error(w, err.Error(), httpStatus)
+}
+
+// acceptPost lists the content types of calls.
+var acceptPost = func() string {
+	var types []string
+	for _, prefix := range []string{unaryType, streamType, grpcType + "+", grpcWebType + "+", textType + "+"} {
+		for _, c := range []string{"proto", "json", "msgpack", "cbor"} {
+			types = append(types, prefix+c)
+		}
+	}
+	return strings.Join(types, ", ")
+}()

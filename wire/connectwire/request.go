@@ -1,0 +1,168 @@
+package connectwire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+)
+
+// The content types of the protocols. What follows is the name of a codec.
+const (
+	unaryType     = "application/"
+	streamType    = "application/connect+"
+	grpcType      = "application/grpc"
+	grpcWebType   = "application/grpc-web"
+	textType      = "application/grpc-web-text"
+	versionHeader = "Connect-Protocol-Version"
+)
+
+// IsRequest tells the requests of this wire from those of REST on the same
+// port: by Connect's version header or the parameter connect=v1 of its GETs, or
+// by the content type of its streams or of gRPC-Web; and the question that a
+// browser asks before one of them (a CORS preflight). gRPC's own requests are not
+// among them: HTTP/2 gives those to the wire grpc.
+//
+// Connect lets clients leave the version out of unary calls. Such a POST is a
+// call by REST to the same method at the same path.
+func IsRequest(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodPost:
+		ct := r.Header.Get("Content-Type")
+		return r.Header.Get(versionHeader) != "" || hasPrefixFold(ct, streamType) || hasPrefixFold(ct, grpcWebType)
+	case http.MethodGet:
+		return strings.Contains(r.URL.RawQuery, "connect=") && r.URL.Query().Get("connect") != ""
+	case http.MethodOptions:
+		return slices.ContainsFunc(r.Header["Access-Control-Request-Headers"], func(names string) bool {
+			for name := range strings.SplitSeq(names, ",") {
+				name = strings.TrimSpace(name)
+				if strings.EqualFold(name, versionHeader) || strings.EqualFold(name, "X-Grpc-Web") {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return false
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// A kind is the form of a request.
+type kind struct {
+	protocol  string // connect-go's name of it
+	codec     *bytesCodec
+	enveloped bool
+}
+
+// errMethod and errType are what a request must be told that is no call at
+// all.
+var errMethod = errors.New("calls are made by POST, or by GET if the method has no side effects")
+
+// kindOf reads the form of a request of a unary or a streaming method. The
+// error says why it has none.
+func kindOf(r *http.Request, streaming bool) (kind, error) {
+	if r.Method == http.MethodGet {
+		name := r.URL.Query().Get("encoding")
+		c, ok := codecs[name]
+		if !ok {
+			return kind{}, fmt.Errorf("the parameter encoding is %q: it is one of %s", name, codecNames)
+		}
+		return kind{connect.ProtocolConnect, c, false}, nil
+	}
+	ct := r.Header.Get("Content-Type")
+	typ, _, err := mime.ParseMediaType(ct)
+	if err != nil {
+		return kind{}, fmt.Errorf("the Content-Type %q is malformed", ct)
+	}
+	k := kind{enveloped: true}
+	var name string
+	switch {
+	case typ == grpcWebType || strings.HasPrefix(typ, grpcWebType+"+"):
+		k.protocol, name = connect.ProtocolGRPCWeb, strings.TrimPrefix(strings.TrimPrefix(typ, grpcWebType), "+")
+	case typ == grpcType || strings.HasPrefix(typ, grpcType+"+"):
+		k.protocol, name = connect.ProtocolGRPC, strings.TrimPrefix(strings.TrimPrefix(typ, grpcType), "+")
+	case strings.HasPrefix(typ, streamType):
+		k.protocol, name = connect.ProtocolConnect, typ[len(streamType):]
+		if !streaming {
+			return kind{}, fmt.Errorf("the Content-Type %q is that of a stream, and the method is none", ct)
+		}
+	default:
+		k.protocol, name = connect.ProtocolConnect, strings.TrimPrefix(typ, unaryType)
+		k.enveloped = false
+		if streaming {
+			return kind{}, fmt.Errorf("the method streams: want a Content-Type such as %sproto, not %q", streamType, ct)
+		}
+	}
+	if name == "" && k.protocol != connect.ProtocolConnect {
+		name = "proto"
+	}
+	if k.codec = codecs[name]; k.codec == nil {
+		return kind{}, fmt.Errorf("the Content-Type %q is of no codec that is known: they are %s", ct, codecNames)
+	}
+	return k, nil
+}
+
+const codecNames = "proto, json, msgpack, cbor"
+
+// A boundedBody is the body of enveloped messages, up to one that is too large.
+// connect-go would read that one to its end, which is up to 4 GiB away.
+type boundedBody struct {
+	io.ReadCloser
+	limit int64
+	head  [5]byte // of the envelope that is being read
+	have  int     // of head
+	left  int64   // of its content
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.have == len(b.head) && b.left > b.limit {
+		return 0, &http.MaxBytesError{Limit: b.limit}
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.follow(p[:n])
+	return n, err
+}
+
+// follow keeps count of the envelopes in what was read.
+func (b *boundedBody) follow(p []byte) {
+	for len(p) > 0 {
+		if b.have < len(b.head) {
+			n := copy(b.head[b.have:], p)
+			b.have += n
+			p = p[n:]
+			if b.have < len(b.head) {
+				return
+			}
+			b.left = int64(binary.BigEndian.Uint32(b.head[1:]))
+		}
+		if b.left > b.limit {
+			return // what has been read of it is thrown away
+		}
+		n := min(int64(len(p)), b.left)
+		b.left -= n
+		p = p[n:]
+		if b.left == 0 {
+			b.have = 0
+		}
+	}
+}
+
+// procedure returns the path of the method that a request calls, below the
+// target's own path. "" is none.
+func procedure(u *url.URL, prefix string) string {
+	path, ok := strings.CutPrefix(u.Path, prefix)
+	if !ok {
+		return ""
+	}
+	return path
+}
