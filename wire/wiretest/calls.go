@@ -376,7 +376,7 @@ func oneWay(t *testing.T, s *suite) {
 	p := s.start(t, (*probe).plain, options{})
 	w := p.expect("one-way")
 	err := everywire.Notify(within(t), p.conn, runMethod, &RunRequest{Name: "one-way", Wait: new(time.Duration)})
-	if s.is("grpc", "rest") {
+	if s.is("grpc", "rest", "connect") {
 		wantCode(t, "a one-way call", err, codes.Unimplemented)
 		return
 	}

@@ -166,7 +166,7 @@ func closeWhileConnecting(t *testing.T, s *suite) {
 		shape.TLS = true
 		if shape.Transport == "unix" {
 			shape.Transport = "tcp"
-			if shape.Wire == "rest" {
+			if s.is("rest", "connect") {
 				shape.Transport = "http"
 			}
 		}
