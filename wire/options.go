@@ -43,7 +43,7 @@ var options = []OptionDoc{
 	{"discover", []string{"jsonrpc"}, []string{"on", "off"}, "answer rpc.discover with an OpenRPC document (default on)", serveSide},
 	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws"}, []string{"on", "off"}, "tell the server when a call is given up (default on)", dialSide},
 	{"meta", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, []string{"on", "off"}, "send metadata and deadlines (default on; with msgpackrpc off unless envelope=map, and cancellation too)", dialSide},
-	{"origins", []string{"jsonrpc+ws"}, nil, "hosts whose web pages may connect, such as a.example,b.example:8080, or * (default the server's own)", serveSide},
+	{"origins", []string{"rest", "jsonrpc+ws"}, nil, "hosts whose web pages may connect, such as a.example,b.example:8080, or * (default the server's own)", serveSide},
 	{"envelope", []string{"msgpackrpc"}, []string{"array", "map"}, "send the specification's arrays or JSON-RPC 2.0 maps (default array); a server takes both", dialSide},
 	{"cert", []string{"tls"}, nil, "a PEM file with this end's certificate", anySide},
 	{"key", []string{"tls"}, nil, "a PEM file with the certificate's private key", anySide},
