@@ -45,6 +45,8 @@ var options = []OptionDoc{
 	{"meta", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, []string{"on", "off"}, "send metadata and deadlines (default on; with msgpackrpc off unless envelope=map, and cancellation too)", dialSide},
 	{"origins", []string{"rest", "jsonrpc+ws"}, nil, "hosts whose web pages may connect, such as a.example,b.example:8080, or * (default the server's own)", serveSide},
 	{"envelope", []string{"msgpackrpc"}, []string{"array", "map"}, "send the specification's arrays or JSON-RPC 2.0 maps (default array); a server takes both", dialSide},
+	{"openapi", []string{"rest"}, nil, "the OpenAPI document: on, off, or its path (default /openapi.json)", serveSide},
+	{"docs", []string{"rest"}, nil, "the documentation page: on, off, or its path (default /docs)", serveSide},
 	{"cert", []string{"tls"}, nil, "a PEM file with this end's certificate", anySide},
 	{"key", []string{"tls"}, nil, "a PEM file with the certificate's private key", anySide},
 	{"ca", []string{"tls"}, nil, "a PEM file with the authorities that the other end's certificate must come from", anySide},

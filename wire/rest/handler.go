@@ -41,6 +41,8 @@ type handler struct {
 	upgrader websocket.Upgrader
 	sockets  sockets
 
+	documents *documents // answer where no route matches
+
 	table atomic.Pointer[table]
 	mu    sync.Mutex // held while the table is remade
 }
@@ -55,6 +57,10 @@ func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 	h := &handler{cfg: cfg, logger: cfg.Logger, prefix: strings.TrimSuffix(cfg.Path, "/")}
 	if h.logger == nil {
 		h.logger = slog.Default()
+	}
+	var err error
+	if h.documents, err = documentsOf(cfg); err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
 	}
 	methods := cfg.Registry.Methods()
 	r, err := newRouter(methods)
@@ -137,6 +143,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if no := h.accept(x, r); no != nil {
+		if no.status == http.StatusNotFound && h.documents.serve(w, r) {
+			return
+		}
 		no.write(w, r)
 		return
 	}
