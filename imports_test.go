@@ -72,6 +72,17 @@ var importRules = []importRule{
 		reason:    "a service that knew a wire or a codec would disprove the promise: written once, served on every wire",
 	},
 	{
+		dirs:      []string{"service/employees"},
+		ours:      []string{".", "service/employees/outbox"},
+		forbidden: []string{"net/http", "google.golang.org/protobuf", "github.com/go-json-experiment"},
+		reason:    "a service as above, that hands its e-mails to an outbox",
+	},
+	{
+		dirs: []string{"service/employees/outbox"}, ours: []string{},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "e-mail is e-mail, whoever asks for it",
+	},
+	{
 		dirs: []string{"link"}, ours: []string{},
 		forbidden: []string{"google.golang.org/grpc", "net/http"},
 		reason:    "a network knows nothing of what it carries; net.Listener and net.Conn are all that it shares with the rest",
