@@ -128,9 +128,8 @@ func isAnswer(err error) bool {
 // An outbound is a call's request, built once and sent once, or more often if
 // no server could be reached.
 type outbound struct {
-	route *clientRoute
-	verb  string
-	url   *url.URL
+	verb string
+	url  *url.URL
 	placedRequest
 	coding httpbody.Coding // of the body
 }
@@ -139,16 +138,17 @@ func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
 	if _, _, err := everywire.SplitMethod(call.Path); err != nil || call.Path[0] != '/' {
 		return nil, status.Errorf(codes.Unimplemented, "malformed method name: %q", call.Path)
 	}
-	x := &outbound{route: defaultRoute, verb: http.MethodPost}
+	route := defaultRoute
 	if call.Method != nil {
 		var err error
-		if x.route, err = c.routeOf(call.Method); err != nil {
+		if route, err = c.routeOf(call.Method); err != nil {
 			return nil, status.Error(codes.Unimplemented, err.Error())
 		}
 	}
+	x := &outbound{verb: http.MethodPost}
 	buf := httpbody.Buffer()
 	defer httpbody.Free(buf)
-	if err := c.fill(x, call, args, buf); err != nil {
+	if err := c.fill(x, route, call, args, buf); err != nil {
 		return nil, err
 	}
 	return x, call.Sent(len(*buf))
@@ -156,11 +156,10 @@ func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
 
 // fill sets the path, the query and the body of a request. buf gets the whole
 // message, encoded.
-func (c *conn) fill(x *outbound, call *rpc.Outgoing, args any, buf *[]byte) error {
-	e := x.route.endpoint
+func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args any, buf *[]byte) error {
 	// A body that is the message is in the message's own format; one that is
 	// put together from what the path leaves is JSON at first.
-	alone := e == nil || e.plainBody
+	alone := route.plainBody()
 	format := jsonFormat
 	if alone {
 		format = c.format
@@ -170,17 +169,17 @@ func (c *conn) fill(x *outbound, call *rpc.Outgoing, args any, buf *[]byte) erro
 		return status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
 	}
 	var body []byte
-	if e == nil {
+	if route == defaultRoute {
 		x.path, body = escapePath(call.Path), *buf
 	} else {
 		message := *buf
 		if alone {
 			message = emptyObject
 		}
-		x.verb = e.verb
-		if x.placedRequest, err = x.route.split(message); err != nil {
+		if x.placedRequest, err = route.split(message); err != nil {
 			return status.Errorf(codes.InvalidArgument, "request of %s: %v", call.Path, err)
 		}
+		x.verb = x.endpoint.verb
 		if body = x.body; alone {
 			body = *buf
 		}
@@ -345,7 +344,7 @@ func decodeReply(x *outbound, res *http.Response, body []byte, reply any) error 
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, quote(body))
 	}
-	if e := x.route.endpoint; e != nil && e.responseField != nil {
+	if e := x.endpoint; e != nil && e.responseField != nil {
 		if f == jsonFormat {
 			body, err = wrap(e.responseField, body)
 		} else {
@@ -358,7 +357,7 @@ func decodeReply(x *outbound, res *http.Response, body []byte, reply any) error 
 	return f.codec.Decode(body, reply)
 }
 
-// routeOf returns the route that calls of m take.
+// routeOf returns the routes that calls of m take.
 func (c *conn) routeOf(m *everywire.Method) (*clientRoute, error) {
 	if m.Kind != everywire.Unary {
 		return defaultRoute, nil

@@ -10,36 +10,41 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// A clientRoute is the route that a client's calls of one method take; without
-// an endpoint it is the default route, with the whole request in its body.
+// A clientRoute is what a client's calls of one method take: the first of the
+// endpoints that can carry the call's request. Without any it is the default
+// route, with the whole request in its body.
 type clientRoute struct {
-	endpoint *endpoint
+	endpoints []*endpoint
 }
 
 var defaultRoute = &clientRoute{}
 
-// newClientRoute takes the first declared route that can carry every field of
-// the request, whatever a call sets; without one, the default route. All
-// routes must be well formed.
+// newClientRoute takes the declared routes that have room for every field of
+// the request; without one, the default route. All routes must be well formed.
 func newClientRoute(m *everywire.Method) (*clientRoute, error) {
 	c := newCompiler()
-	route := defaultRoute
+	route := &clientRoute{}
 	for _, r := range m.Routes {
 		e, err := c.compile(m, r)
 		if err != nil {
 			return nil, err
 		}
-		if route == defaultRoute && e.callable() && e.carriesAll() {
-			route = &clientRoute{endpoint: e}
+		if e.callable() && e.carriesAll() {
+			route.endpoints = append(route.endpoints, e)
 		}
 	}
-	if route == defaultRoute {
-		if e := c.defaultEndpoint(m, http.MethodPost); len(e.headers)+len(e.cookies) > 0 {
-			route = &clientRoute{endpoint: e}
+	if len(route.endpoints) == 0 {
+		e := c.defaultEndpoint(m, http.MethodPost)
+		if len(e.headers)+len(e.cookies) == 0 {
+			return defaultRoute, nil
 		}
+		route.endpoints = append(route.endpoints, e)
 	}
 	return route, nil
 }
+
+// plainBody reports whether every call's request is its body.
+func (r *clientRoute) plainBody() bool { return len(r.endpoints) == 0 || r.endpoints[0].plainBody }
 
 // callable leaves out HEAD, whose responses have no body, and routes for any
 // verb: which verb is not some other route's the client does not know.
@@ -60,8 +65,8 @@ func (e *endpoint) carriesAll() bool {
 }
 
 // fits reports whether a field can be in the query or in a place of its own. A
-// message can if its fields can, if it does not contain itself, and if there is
-// a way to say that it is there and empty.
+// message can if its fields can, and if there is a way to say that it is there
+// and empty. One that contains itself can, as long as it ends.
 func (e *endpoint) fits(chain []*field) bool {
 	f := chain[len(chain)-1]
 	if f.message == nil {
@@ -70,11 +75,11 @@ func (e *endpoint) fits(chain []*field) bool {
 	if len(chain) > maxNesting || len(f.message.all) == 0 {
 		return false
 	}
+	if slices.ContainsFunc(chain[:len(chain)-1], func(x *field) bool { return x.message == f.message }) {
+		return true
+	}
 	present := !f.pointer
 	for _, inner := range f.message.all {
-		if slices.ContainsFunc(chain, func(x *field) bool { return x.message != nil && x.message == inner.message }) {
-			return false
-		}
 		with := append(slices.Clip(chain), inner)
 		if !e.fits(with) {
 			return false
@@ -92,6 +97,7 @@ func (e *endpoint) variable(chain []*field) int {
 // A placed request is divided as its route wants it. It keeps no reference to
 // the message that it was made from.
 type placedRequest struct {
+	endpoint    *endpoint // nil for the default route
 	path, query string
 	headers     []headerField
 	body        []byte // nil for none
@@ -111,9 +117,24 @@ func (p *placedRequest) setIn(header http.Header) {
 	}
 }
 
+// split divides a request's JSON by the first endpoint that can carry it. If
+// none can, the error is that of the first.
+func (r *clientRoute) split(message []byte) (placedRequest, error) {
+	var first error
+	for _, e := range r.endpoints {
+		p, err := e.split(message)
+		if err == nil {
+			return p, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return placedRequest{}, first
+}
+
 // split divides a request's JSON between path, headers, query and body.
-func (r *clientRoute) split(message []byte) (p placedRequest, err error) {
-	e := r.endpoint
+func (e *endpoint) split(message []byte) (p placedRequest, err error) {
 	s := splitter{endpoint: e, values: make([]string, len(e.variables))}
 	if e.plainBody {
 		s.body = bytes.Clone(message)
@@ -123,7 +144,7 @@ func (r *clientRoute) split(message []byte) (p placedRequest, err error) {
 	if len(s.cookies) > 0 {
 		s.headers = append(s.headers, headerField{"Cookie", strings.Join(s.cookies, "; ")})
 	}
-	p = placedRequest{query: string(s.query), headers: s.headers, body: s.body}
+	p = placedRequest{endpoint: e, query: string(s.query), headers: s.headers, body: s.body}
 	p.path, err = e.template.expand(s.values)
 	return p, err
 }

@@ -131,6 +131,8 @@ func (s *splitter) parameter(chain []*field, prefix string, value []byte) error 
 	}
 	var err error
 	switch {
+	case len(chain) > maxNesting:
+		return fmt.Errorf("field %s is nested more than %d deep, which a query cannot say", pathOf(chain), maxNesting)
 	case f.message != nil:
 		return s.message(chain, name, value)
 	case f.isMap:
