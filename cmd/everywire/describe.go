@@ -18,7 +18,7 @@ import (
 )
 
 type describeCmd struct {
-	Services []string `arg:"" name:"service" help:"Built-in services (arith, echo, kv), or files with protobuf descriptors."`
+	Services []string `arg:"" name:"service" help:"Built-in services, such as kv, or files with protobuf descriptors."`
 	As       string   `default:"openapi" placeholder:"FORMAT" help:"The kind of document: openapi or openrpc (default openapi)."`
 	Version  string   `placeholder:"3.1" help:"The version of OpenAPI: 3.1 or 3.0 (default 3.1)."`
 	Title    string   `placeholder:"TEXT" help:"The name of the API (default the names of the services)."`

@@ -62,5 +62,6 @@ const fold = () => { byId("contents").open = wide.matches; };
 fold();
 wide.addEventListener("change", fold);
 addEventListener("hashchange", goTo);
+byId("list").addEventListener("click", fold); // on a narrow screen the list makes way
 byId("filter").addEventListener("input", filter);
 load().catch((e) => { byId("state").textContent = "The description cannot be shown: " + e.message; });

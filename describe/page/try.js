@@ -6,8 +6,9 @@ import { call } from "./call.js";
 /** tryForm makes the form for one route; it is built from the parameters. */
 export function tryForm(route, method, api) {
   const { op } = route;
-  const params = (op.parameters ?? []).map((p) => resolve(p, api)).filter(Boolean);
-  const inputs = params.map((p) => ({ p, input: inputFor(p, api) }));
+  // Parameters that many operations share are of HTTP, not of the method.
+  const inputs = (op.parameters ?? []).map((given) => ({ p: resolve(given, api), common: "$ref" in given })).filter(({ p }) => p);
+  for (const one of inputs) one.input = inputFor(one.p, api);
   const media = op.requestBody && (op.requestBody.content["application/json"] ?? Object.values(op.requestBody.content)[0]);
   const body = media && h("textarea", { id: freshId(), rows: 1, spellcheck: "false", autocomplete: "off", class: "body" });
   if (body) body.value = api.schemas.example(media.schema);
@@ -27,6 +28,7 @@ export function tryForm(route, method, api) {
       curl.textContent = "# " + e.message;
     }
   };
+  const parameter = ({ p, input }) => field(input, p.name, [p.in, p.required && "required", isList(p) && "one a line"], p.description, api.schemas.type(p.schema));
   const form = h("form", { class: "try", oninput: refresh, onchange: refresh, onsubmit: async (event) => {
     event.preventDefault();
     const abort = new AbortController();
@@ -41,15 +43,17 @@ export function tryForm(route, method, api) {
     send.disabled = false;
     stop.hidden = true;
   } },
-    inputs.map(({ p, input }) => field(input, p.name, [p.in, p.required && "required", p.schema?.type === "array" && "one a line"], p.description, api.schemas.type(p.schema))),
+    inputs.filter((i) => !i.common).map(parameter),
     body && field(body, "Body", ["JSON"]),
     replies.length > 1 && field(accept, "Accept", []),
-    h("details", { class: "more" }, h("summary", {}, "More headers"), field(headers, "Headers", ["one a line"])),
+    h("details", { class: "more" }, h("summary", {}, "More headers"), inputs.filter((i) => i.common).map(parameter), field(headers, "Headers", ["one a line"])),
     h("div", { class: "buttons" }, send, stop), curl, result);
   if (op["x-everywire"]?.websocket) return h("p", {}, "This page does not try streams to the server.");
   refresh();
   return form;
 }
+
+const isList = (p) => p.schema?.type === "array" || p.style === "deepObject";
 
 function resolve(p, api) {
   const name = (p.$ref ?? "").replace("#/components/parameters/", "");
@@ -65,7 +69,7 @@ function field(input, name, notes, description, type) {
 function inputFor(p, api) {
   const id = freshId(), s = api.schemas.resolve(p.schema);
   const choices = s.type === "boolean" ? ["true", "false"] : s.enum ?? s.anyOf?.[0].enum;
-  if (s.type === "array") return h("textarea", { id, rows: 2, spellcheck: "false", autocomplete: "off" });
+  if (isList(p)) return h("textarea", { id, rows: 2, spellcheck: "false", autocomplete: "off", placeholder: p.style === "deepObject" ? "key=value" : "" });
   if (choices) return h("select", { id }, ["", ...choices].map((c) => h("option", {}, c)));
   return h("input", { id, type: "text", required: p.required, spellcheck: "false", autocomplete: "off" });
 }
@@ -82,8 +86,8 @@ function requestOf(route, api, inputs, body, accept, more) {
       continue;
     }
     if (text === "") continue;
-    const values = p.schema?.type === "array" ? text.split("\n").filter((line) => line !== "") : [text];
-    if (p.in === "query") query.push(...values.map((v) => encodeURIComponent(p.name) + "=" + encodeURIComponent(v)));
+    const values = isList(p) ? text.split("\n").filter((line) => line !== "") : [text];
+    if (p.in === "query") query.push(...values.map((v) => pair(p, v)));
     if (p.in === "header") headers.push([p.name, text]);
     if (p.in === "cookie") cookies.push([p.name, text]);
   }
@@ -96,6 +100,14 @@ function requestOf(route, api, inputs, body, accept, more) {
   }
   const url = api.base + path + (query.length ? "?" + query.join("&") : "");
   return { verb: route.verb, url, headers, cookies, body: body?.value };
+}
+
+/** pair is one parameter of a query. That of a map is written key=value in the form, and has its key in brackets. */
+function pair(p, text) {
+  const equals = text.indexOf("=");
+  if (p.style !== "deepObject") return encodeURIComponent(p.name) + "=" + encodeURIComponent(text);
+  if (equals < 0) throw new Error(`${p.name}: "${text}" is no entry: write key=value`);
+  return encodeURIComponent(`${p.name}[${text.slice(0, equals)}]`) + "=" + encodeURIComponent(text.slice(equals + 1));
 }
 
 const quote = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
