@@ -433,7 +433,7 @@ func TestWebSocketHandshake(t *testing.T) {
 		c.send(plain + upgrade + key + version + "\r\n" + string(wsFrame(0x81, sumRequestLine, true)))
 		c.wantEnd()
 	})
-	for _, bad := range []string{"", "https://a", "a/b", "a,,b"} {
+	for _, bad := range []string{"", "https://a/", "a/b", "a,,b"} {
 		cfg := serverConfig(fixed.Registry, everywire.Limits{})
 		cfg.Options = rpc.Options{"origins": bad}
 		if _, err := NewWebSocketServer(cfg); err == nil || !strings.Contains(err.Error(), "option origins") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/everywire/everywire/wire/internal/origin"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
 	"github.com/everywire/everywire/wire/internal/websocket"
@@ -30,7 +31,7 @@ func NewWebSocketHandler(cfg *rpc.ServerConfig) (*WebSocketHandler, error) {
 	}
 	h := &WebSocketHandler{path: cfg.Path, upgrader: websocket.Upgrader{Subprotocols: subprotocols}}
 	if v, ok := cfg.Options["origins"]; ok {
-		if h.upgrader.Origins, err = websocket.ParseOrigins(v); err != nil {
+		if h.upgrader.Origins, err = origin.Parse(v); err != nil {
 			return nil, err
 		}
 	}

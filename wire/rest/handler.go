@@ -14,6 +14,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/origin"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/websocket"
 )
@@ -38,10 +39,13 @@ type handler struct {
 	// are the other's.
 	ownServer bool
 
+	documents *documents // answer where no route matches
+
+	cors     *origin.Policy // nil for none
 	upgrader websocket.Upgrader
 	sockets  sockets
 
-	documents *documents // answer where no route matches
+	ledger ledger // of calls that had a key
 
 	table atomic.Pointer[table]
 	mu    sync.Mutex // held while the table is remade
@@ -67,9 +71,12 @@ func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
+	if h.cors, err = origin.FromOptions(cfg.Options); err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
+	}
 	h.upgrader.Subprotocols = []string{subprotocol}
 	if v, ok := cfg.Options["origins"]; ok {
-		if h.upgrader.Origins, err = websocket.ParseOrigins(v); err != nil {
+		if h.upgrader.Origins, err = origin.Parse(v); err != nil {
 			return nil, fmt.Errorf("rest: %w", err)
 		}
 	}
@@ -139,6 +146,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header()["Connection"] = []string{"close"}
 	}
+	if h.cors.Answer(w, r) {
+		return
+	}
 	if asksForWebSocket(r) && h.webSocket(x, w, r) {
 		return
 	}
@@ -156,7 +166,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveStream(x, w, r)
 		return
 	}
-	x.outcome = h.unary(x, w, r)
+	h.serveUnary(x, w, r)
+}
+
+// serveUnary answers a unary call: by running it, or with what was remembered
+// of the first one with its key.
+func (h *handler) serveUnary(x *exchange, w http.ResponseWriter, r *http.Request) {
+	a, c, no := h.claim(x, r)
+	switch {
+	case no != nil:
+		no.write(w, r)
+		return
+	case c == known:
+		x.result = a.result
+		w.Header()[replayedHeader] = []string{"true"}
+	case a != nil:
+		h.runKeyed(x, w, r, a)
+	default:
+		x.outcome = h.unary(x, w, r)
+	}
 	x.respond(w, r)
 }
 
@@ -177,4 +205,11 @@ func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) *rp
 	outcome := h.cfg.Unary(r.Context(), &x.in)
 	returned = true
 	return outcome
+}
+
+// runKeyed runs a call that has a key, and remembers what it came to.
+func (h *handler) runKeyed(x *exchange, w http.ResponseWriter, r *http.Request, a *entry) {
+	defer a.drop() // unless it was kept
+	x.outcome = h.unary(x, w, r)
+	x.keep(a)
 }

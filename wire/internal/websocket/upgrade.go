@@ -8,10 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/everywire/everywire/wire/internal/origin"
 )
 
 // version is the one version of the protocol (RFC 6455, section 4.1).
@@ -20,36 +21,6 @@ const version = "13"
 // answerTimeout bounds the writing of the handshake's answer.
 const answerTimeout = 10 * time.Second
 
-// Origins are those of pages that may open a WebSocket, beside the server's own:
-// hosts, with a port if they have one, or "*".
-type Origins []string
-
-// ParseOrigins reads the value of an option origins.
-func ParseOrigins(v string) (Origins, error) {
-	origins := strings.Split(strings.ToLower(v), ",")
-	for _, o := range origins {
-		if u, err := url.Parse("//" + o); o != "*" && (err != nil || u.Host != o || o == "") {
-			return nil, fmt.Errorf("option origins: %q is not a host, such as a.example or a.example:8080, or *", o)
-		}
-	}
-	return origins, nil
-}
-
-// Allow checks the origin of a request (section 10.2). A browser lets every page
-// open WebSockets to every host, and sends the user's cookies along. Programs that
-// are no browsers send no origin.
-func (o Origins) Allow(r *http.Request) bool {
-	origin := r.Header["Origin"]
-	if len(origin) == 0 || slices.Contains(o, "*") {
-		return true
-	}
-	u, err := url.Parse(origin[0])
-	if len(origin) > 1 || err != nil || u.Host == "" { // "null" is that of files and sandboxes
-		return false
-	}
-	return strings.EqualFold(u.Host, r.Host) || slices.Contains(o, strings.ToLower(u.Host))
-}
-
 // Asked reports whether a request asks for an upgrade to WebSocket.
 func Asked(r *http.Request) bool {
 	return r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) && hasToken(r.Header, "Upgrade", "websocket") && hasToken(r.Header, "Connection", "upgrade")
@@ -57,7 +28,9 @@ func Asked(r *http.Request) bool {
 
 // An Upgrader does a server's part of the handshake.
 type Upgrader struct {
-	Origins Origins
+	// Origins are those of pages that may open a WebSocket, beside the server's
+	// own.
+	Origins origin.List
 	// Subprotocols are those that a client may name; it need not.
 	Subprotocols []string
 }
@@ -86,7 +59,7 @@ func (u *Upgrader) Check(answer http.Header, r *http.Request) (status int, why s
 		return http.StatusBadRequest, fmt.Sprintf("Sec-WebSocket-Key is %q, not the base64 of 16 bytes", key)
 	case r.ContentLength != 0:
 		return http.StatusBadRequest, "a request for an upgrade has no body"
-	case !u.Origins.Allow(r):
+	case !u.Origins.AllowUpgrade(r):
 		return http.StatusForbidden, fmt.Sprintf("the origin %q is not allowed", r.Header["Origin"])
 	}
 	return 0, ""
