@@ -77,6 +77,10 @@ func (h *handler) serveStream(x *exchange, w http.ResponseWriter, r *http.Reques
 		w.WriteHeader(http.StatusOK)
 		return
 	}
+	if h.ownServer {
+		// A client that is slow holds its handler back for as long as that likes.
+		_ = s.http.SetWriteDeadline(time.Time{}) // fails only if the connection is gone
+	}
 	s.out = newOutbox(s.write, s.idle)
 	outcome := &rpc.Outcome{Status: rpc.DidNotReturn}
 	// A handler that ends its goroutine ends that of the connection too, but not
