@@ -43,7 +43,7 @@ export function tryForm(route, method, api) {
     send.disabled = false;
     stop.hidden = true;
   } },
-    inputs.filter((i) => !i.common).map(parameter),
+    h("div", { class: "fields" }, inputs.filter((i) => !i.common).map(parameter)),
     body && field(body, "Body", ["JSON"]),
     replies.length > 1 && field(accept, "Accept", []),
     h("details", { class: "more" }, h("summary", {}, "More headers"), inputs.filter((i) => i.common).map(parameter), field(headers, "Headers", ["one a line"])),

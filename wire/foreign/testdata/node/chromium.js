@@ -91,9 +91,13 @@ class Page {
     }
   }
 
+  prefer (scheme) {
+    return this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }] })
+  }
+
   async show (url, width, height, scheme) {
     await this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false })
-    await this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }] })
+    await this.prefer(scheme)
     await this.send('Page.navigate', { url: 'about:blank' })
     await this.until(() => location.href === 'about:blank')
     await this.send('Page.navigate', { url })

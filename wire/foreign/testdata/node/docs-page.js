@@ -57,19 +57,21 @@ run(({ chromium, profile, url, shots, tries }) => browse(chromium, profile, asyn
   const elsewhere = []
   page.requests = (asked) => { if (new URL(asked).protocol.startsWith('http') && new URL(asked).origin !== new URL(url).origin) elsewhere.push(asked) }
   const results = { faults: [] }
+  const openAll = () => { for (const d of document.querySelectorAll('details')) d.open = true }
   for (const width of [1280, 400]) {
+    await page.show(url, width, 900, 'light')
+    await page.until(ready)
+    if (shots) await page.shoot(path.join(shots, `${width}-closed.png`), false)
+    await page.run(openAll)
+    await page.until(() => [...document.querySelectorAll('.method .inside')].every((e) => e.childElementCount > 0))
+    await page.run(openAll) // what the methods have inside
     for (const scheme of ['light', 'dark']) {
-      await page.show(url, width, 900, scheme)
-      await page.until(ready)
-      if (shots) await page.shoot(path.join(shots, `${width}-${scheme}-closed.png`), false)
-      await page.run(() => { for (const d of document.querySelectorAll('details')) d.open = true })
-      await page.until(() => document.querySelectorAll('form.try, .method .inside > div').length >= document.querySelectorAll('.method').length)
-      await page.run(() => { for (const d of document.querySelectorAll('details')) d.open = true })
+      await page.prefer(scheme)
       const shown = await page.run(() => getComputedStyle(document.body).backgroundColor)
       const bright = Number(/\d+/.exec(shown)[0]) > 128
       if (bright !== (scheme === 'light')) results.faults.push(`${scheme} is ${shown}`)
-      for (const f of await page.run(faults)) results.faults.push(`${width} px: ${f}`)
-      if (shots) await page.shoot(path.join(shots, `${width}-${scheme}-open.png`), true)
+      for (const f of await page.run(faults)) results.faults.push(`${width} px, ${scheme}: ${f}`)
+      if (shots) await page.shoot(path.join(shots, `${width}-${scheme}.png`), true)
     }
   }
   await page.show(url, 1280, 900, 'light')
