@@ -165,7 +165,9 @@ func TestEventsInSilence(t *testing.T) {
 		lis.conn <- server
 		served := make(chan error, 1)
 		go func() { served <- srv.Serve(lis) }()
-		go func() { _, _ = io.WriteString(client, "GET /feeds/a?do=silence&count=1 HTTP/1.1\r\nHost: test\r\n"+acceptEvents+"\r\n\r\n") }()
+		go func() {
+			_, _ = io.WriteString(client, "GET /feeds/a?do=silence&count=1 HTTP/1.1\r\nHost: test\r\n"+acceptEvents+"\r\n\r\n")
+		}()
 		begin := time.Now()
 		res, err := http.ReadResponse(bufio.NewReader(client), nil)
 		if err != nil || res.StatusCode != 200 {

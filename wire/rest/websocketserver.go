@@ -67,23 +67,23 @@ func refuseUpgrade(w http.ResponseWriter, r *http.Request, httpStatus int, why s
 }
 
 // findStream finds the streaming method of a path, whatever verb its routes have:
-// a WebSocket begins with GET.
+// a WebSocket begins with GET. A route with a body comes first, for its message
+// can say all that a query can.
 func (h *handler) findStream(x *exchange, r *http.Request) bool {
 	path := r.URL.EscapedPath()
 	streams := func(verb string) bool {
 		h.find(verb, path, &x.match)
 		return x.endpoint != nil && x.endpoint.method.Kind != everywire.Unary
 	}
-	// A route with a body comes first: its message can say all that a query can.
-	if streams(http.MethodPost) || streams(http.MethodGet) {
+	if streams(http.MethodPost) || streams("") { // the verb of no route, so that all are listed
 		return true
 	}
 	for _, verb := range slices.Clone(x.allowed) {
-		if streams(verb) {
+		if verb != http.MethodGet && streams(verb) {
 			return true
 		}
 	}
-	return false
+	return streams(http.MethodGet)
 }
 
 // acceptUpgrade reads what a request says of the call. It returns the status and
