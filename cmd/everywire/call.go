@@ -40,9 +40,10 @@ func (*callCmd) Help() string {
   everywire call 'jsonrpc+http://localhost:8081/rpc' echo.Echo/Echo '[1,2,3]' -v
   everywire call 'msgpackrpc+tcp://localhost:7071?meta=on' echo.Echo/Echo - -H k:v <order.json
 
-The reply is JSON on standard output. An error is one line on standard error: the status code, the message
-and its details; the exit status is then 1. The types of the built-in services are known; requests of other
-services are sent as they are, which protobuf cannot do: use ?codec=json there.`
+The reply is JSON on standard output; of a method that streams replies each is a line. An error is one line
+on standard error: the status code, the message and its details; the exit status is then 1. The types of the
+built-in services are known; requests of other services are sent as they are, which protobuf cannot do: use
+?codec=json there.`
 }
 
 // Run makes the call.
@@ -76,6 +77,9 @@ func (c *callCmd) Run(a *app) error {
 	if c.Verbose {
 		opts = append(opts, grpc.Header(&header), grpc.Trailer(&trailer))
 	}
+	if m, ok := known.Lookup(path); ok && m.Kind != everywire.Unary {
+		return c.stream(ctx, a, conn, m, in)
+	}
 	if c.OneWay {
 		return callError(conn.Invoke(ctx, path, in, nil, append(opts, everywire.OneWayCallOption{})...))
 	}
@@ -85,12 +89,52 @@ func (c *callCmd) Run(a *app) error {
 	if err != nil {
 		return callError(err)
 	}
+	return printReply(a.stdout, out)
+}
+
+func printReply(w io.Writer, out any) error {
 	text, err := json.Codec{}.Append(nil, out)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s\n", text)
+	_, err = fmt.Fprintf(w, "%s\n", text)
 	return err
+}
+
+// stream makes a call whose replies are a stream: each is a line.
+func (c *callCmd) stream(ctx context.Context, a *app, conn *wire.Conn, m *everywire.Method, in any) error {
+	if m.Kind != everywire.ServerStream || c.OneWay {
+		return usagef("%s is %s: the command can call methods with one request, and wait for the replies", c.Method, m.Kind)
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, m.Path())
+	if err != nil {
+		return callError(err)
+	}
+	if err := stream.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // of which RecvMsg knows the reason
+		return callError(err)
+	}
+	if err := stream.CloseSend(); err != nil {
+		return callError(err)
+	}
+	for {
+		out := m.Output.New()
+		if err := stream.RecvMsg(out); err != nil {
+			if c.Verbose {
+				header, headerErr := stream.Header()
+				if headerErr == nil {
+					printMetadata(a.stderr, "header", header)
+				}
+				printMetadata(a.stderr, "trailer", stream.Trailer())
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return callError(err)
+		}
+		if err := printReply(a.stdout, out); err != nil {
+			return err
+		}
+	}
 }
 
 // messages makes the request and the reply. Those of a method that the command

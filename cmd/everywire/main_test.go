@@ -61,7 +61,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"serve", "kv"}, "missing flags: --on=TARGET (everywire serve --help tells more)"},
 		{[]string{"serve", "kv", "--nope"}, "unknown flag --nope (everywire serve --help tells more)"},
 		{[]string{"nope"}, "(everywire --help tells more)"},
-		{[]string{"serve", "nope", "--on", "rest://:0"}, `no service "nope": the services are arith, echo, kv`},
+		{[]string{"serve", "nope", "--on", "rest://:0"}, `no service "nope": the services are arith, echo, kv, employees`},
 		{[]string{"serve", "kv", "kv", "--on", "rest://:0"}, `the service "kv" is given twice`},
 		{[]string{"serve", "kv", "--on", "soap://:80"}, "the wires are rest, jsonrpc, msgpackrpc, grpc"},
 		{[]string{"serve", "kv", "--on", "rest://:80?codec=json"}, `no option "codec": it has reconnect`},

@@ -8,16 +8,23 @@ import (
 	"time"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/service/employees/outbox"
 	"github.com/everywire/everywire/wire"
 )
 
 type serveCmd struct {
-	Services   []string      `arg:"" name:"service" help:"Services to serve: arith, echo, kv."`
+	Services   []string      `arg:"" name:"service" help:"Services to serve: arith, echo, kv, employees."`
 	On         []string      `required:"" placeholder:"TARGET" sep:"none" help:"Where to serve, such as rest://:8080. Repeat it for more targets."`
 	ReadDelay  time.Duration `placeholder:"10ms" help:"kv: how long a read takes (default none)."`
 	WriteDelay time.Duration `placeholder:"50ms" help:"kv: how long a write takes (default none)."`
+	SMTP       string        `name:"smtp" placeholder:"HOST:PORT" help:"employees: the server that e-mails are sent to (default none: no e-mail is sent)."`
+	Outbox     string        `placeholder:"DIR" help:"employees: a folder that e-mails are written to instead, each as a file."`
+	MailFrom   string        `placeholder:"ADDRESS" help:"employees: who e-mails are from (default everywire@localhost)."`
 	MaxMessage byteSize      `placeholder:"4MiB" help:"The largest message taken or sent (default 4MiB)."`
 	Drain      time.Duration `default:"10s" help:"How long calls in flight may take to finish when the server is stopped."`
+
+	mail     *outbox.Outbox // of the flags, or nil
+	stopping []func()       // what services do when the server is being stopped
 }
 
 // Help is the long help with examples.
@@ -29,16 +36,30 @@ func (*serveCmd) Help() string {
   curl localhost:8080/kv/a2V5
   grpcurl -plaintext localhost:9090 list
 
+  everywire serve employees --outbox ./sent --on rest://:8080 --on jsonrpc+http://:8081
+  curl 'localhost:8080/employees?language=de&perpage=1'
+  curl localhost:8080/employees --json '{"name":"Ada","email":"ada@example.org"}'
+  curl -X PATCH localhost:8080/employees/9 -H 'If-Match: "1"' --json '{"name":"Ada L."}'
+  curl localhost:8080/employees/9/email --json '{"subject":"Hi","text":"Welcome."}'
+  curl -N localhost:8080/employees:watch
+  curl localhost:8081/rpc --json '{"jsonrpc":"2.0","method":"list_employees","params":["de",1],"id":1}'
+  everywire call rest://localhost:8080 employees.Employees/WatchEmployees --timeout 1h
+
   everywire serve arith --on jsonrpc+tcp://:7070
   printf '{"jsonrpc":"2.0","method":"sum","params":[20,21],"id":1}\n' | nc -N localhost 7070
+
 
 Keys and values of kv are bytes; in JSON they are base64. SIGINT or SIGTERM stops the server when
 the calls in flight have ended, a second one stops it at once. "everywire targets" lists what a target may say.`
 }
 
 // Run serves until it is interrupted.
-func (c *serveCmd) Run(a *app) error {
+func (c *serveCmd) Run(a *app) (err error) {
 	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
+	if err := c.openOutbox(logger); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.closeOutbox()) }()
 	reg, err := registryOf(c.Services, c, everywire.WithLogger(logger))
 	if err != nil {
 		return err
@@ -54,6 +75,9 @@ func (c *serveCmd) Run(a *app) error {
 	}
 	<-a.ctx.Done()
 	fmt.Fprintf(a.stderr, "stopping: calls in flight have %v to finish; a second signal stops at once\n", c.Drain)
+	for _, stop := range c.stopping {
+		stop()
+	}
 	if err := server.Wait(); err != nil {
 		return errors.Join(errors.New("stopped, but not cleanly"), err)
 	}

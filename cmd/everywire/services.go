@@ -7,6 +7,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/service/arith"
 	"github.com/everywire/everywire/service/echo"
+	"github.com/everywire/everywire/service/employees"
 	"github.com/everywire/everywire/service/kv"
 )
 
@@ -21,6 +22,11 @@ var builtins = []builtin{
 	{"echo", func(reg *everywire.Registry, _ *serveCmd) { echo.Register(reg) }},
 	{"kv", func(reg *everywire.Registry, c *serveCmd) {
 		kv.New(kv.Options{ReadDelay: c.ReadDelay, WriteDelay: c.WriteDelay}).Register(reg)
+	}},
+	{"employees", func(reg *everywire.Registry, c *serveCmd) {
+		s := employees.New(employees.Options{Outbox: c.mail})
+		s.Register(reg)
+		c.stopping = append(c.stopping, s.Close)
 	}},
 }
 

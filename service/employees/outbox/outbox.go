@@ -36,7 +36,8 @@ func (e *permanentError) Unwrap() error { return e.error }
 
 // Options set up an outbox. Zero values are the defaults.
 type Options struct {
-	// From is the sender of all messages. Default "everywire@localhost".
+	// From is the sender of all messages. Default is the address
+	// "everywire@localhost".
 	From Address
 	// MaxQueue is how many messages may wait. Default 1000.
 	MaxQueue int
@@ -53,8 +54,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.From == (Address{}) {
-		o.From = Address{Address: "everywire@localhost"}
+	if o.From.Address == "" {
+		o.From.Address = "everywire@localhost"
 	}
 	o.MaxQueue = orDefault(o.MaxQueue, 1000)
 	o.MaxAttempts = orDefault(o.MaxAttempts, 8)
