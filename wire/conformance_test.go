@@ -24,6 +24,7 @@ func TestConformance(t *testing.T) {
 		"grpc+unix",
 		"grpc?codec=json",
 		"grpc?codec=msgpack",
+		"grpc?codec=cbor",
 	} {
 		t.Run(shape, func(t *testing.T) { wiretest.Run(t, shape) })
 	}

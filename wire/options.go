@@ -33,7 +33,7 @@ type OptionDoc struct {
 
 // options is the one table of what targets may say after the question mark.
 var options = []OptionDoc{
-	{"codec", []string{"grpc"}, []string{"protobuf", "json", "msgpack"}, "how messages are encoded (default protobuf); a server takes all", dialSide},
+	{"codec", []string{"grpc"}, []string{"protobuf", "json", "msgpack", "cbor"}, "how messages are encoded (default protobuf); a server takes all", dialSide},
 	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "how calls are spread over several addresses (default pick_first)", dialSide},
 	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc"}, []string{""}, "a new connection for every call", dialSide},
 	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, nil, "close a connection that has had no call for so long, such as 5m (default never)", anySide},

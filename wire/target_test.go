@@ -65,7 +65,7 @@ func TestParseTargetErrors(t *testing.T) {
 		"grpc://h:1#x":                   "no fragment",
 		"jsonrpc+unix://run/x":           "absolute path",
 		"rest://h:80?codec=json":         `rest has no option "codec": it has reconnect`,
-		"grpc://h:80?codec=xml":          `"codec" cannot be "xml": it is one of protobuf, json, msgpack`,
+		"grpc://h:80?codec=xml":          `"codec" cannot be "xml": it is one of protobuf, json, msgpack, cbor`,
 		"grpc://h:80?codec=json&codec=x": "option codec is given 2 times",
 		"rest://h:80?reconnect=1":        `"reconnect" takes no value`,
 		"rest://h:80?%zz":                "malformed",
