@@ -262,7 +262,7 @@ func (b *builder) semantics(ok *response) {
 	if !reads && b.m.Idempotency == everywire.IdempotencyUnknown {
 		b.shared("IdempotencyKey", &parameter{
 			Name: "Idempotency-Key", In: "header", Schema: &jsonSchema{Type: "string"},
-			Description: "A text that no other call has: the same call may then be sent again, and runs once.",
+			Description: "A text of at most 255 characters that no other call has: the same call may then be sent again, and runs once.",
 		})
 	}
 }
