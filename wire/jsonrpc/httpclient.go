@@ -22,6 +22,7 @@ import (
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
 // maxIdle is how many idle connections are kept: as many callers at once find
@@ -46,7 +47,7 @@ func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	c := &httpConn{encoder: e, userAgent: []string{cfg.UserAgent}}
 	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
 	c.transport = &roundtrip.Transport{
-		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, alpnHTTP1) },
+		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, web.HTTP11) },
 		MaxIdle:     maxIdle,
 		IdleTimeout: 90 * time.Second,
 		MaxHead:     4<<10 + 4*httpmeta.Bounded(cfg.Limits.MaxMetadata),

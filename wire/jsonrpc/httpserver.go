@@ -2,38 +2,26 @@ package jsonrpc
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"mime"
-	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
 // DefaultPath is where JSON-RPC lives on an HTTP server.
 const DefaultPath = "/rpc"
-
-const (
-	headerTimeout = 10 * time.Second
-	bodyTimeout   = time.Minute
-	idleTimeout   = 3 * time.Minute
-)
-
-// alpnHTTP1 is the protocol that TLS negotiates.
-const alpnHTTP1 = "http/1.1"
 
 // pathOf is the target's path, or the default.
 func pathOf(path string) string {
@@ -43,20 +31,15 @@ func pathOf(path string) string {
 	return path
 }
 
-type httpServer struct {
-	tls *tls.Config
-	srv *http.Server
-}
-
-// NewHTTPServer makes a server of JSON-RPC over HTTP/1.1. It answers at
-// cfg.Path, or else at [DefaultPath].
+// NewHTTPServer makes a server of JSON-RPC over HTTP/1.1 and HTTP/2. It answers
+// at cfg.Path, or else at [DefaultPath].
 func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	h, err := newHandler(cfg)
 	if err != nil {
 		return nil, err
 	}
 	path := pathOf(cfg.Path)
-	s := &httpServer{tls: cfg.TLS, srv: &http.Server{
+	return web.NewServer(web.Config{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != path {
 				h.httpError(w, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
@@ -64,70 +47,11 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 			}
 			h.ServeHTTP(w, r)
 		}),
-		ReadHeaderTimeout: headerTimeout,
-		// Also for bodies of requests that are refused before they are read:
-		// net/http reads what is left of them.
-		ReadTimeout: bodyTimeout,
-		IdleTimeout: idleTimeout,
-		// Base64 makes metadata longer by a third; HTTP's own headers come on top.
-		MaxHeaderBytes: 2 * httpmeta.Bounded(cfg.Limits.MaxMetadata),
-		Protocols:      new(http.Protocols),
-		ConnContext:    withPeer,
-		ErrorLog:       slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
-	}}
-	s.srv.Protocols.SetHTTP1(true)
-	return s, nil
+		TLS:    cfg.TLS,
+		Limits: cfg.Limits,
+		Logger: cfg.Logger,
+	}), nil
 }
-
-func (s *httpServer) Serve(lis net.Listener) error {
-	return serveHTTP1(s.srv, lis, s.tls)
-}
-
-// serveHTTP1 serves until srv is shut down, and then returns nil. cfg is nil for
-// cleartext.
-func serveHTTP1(srv *http.Server, lis net.Listener, cfg *tls.Config) error {
-	if cfg != nil {
-		cfg = cfg.Clone()
-		cfg.NextProtos = []string{alpnHTTP1}
-		lis = tls.NewListener(lis, cfg)
-	}
-	if err := srv.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
-}
-
-func (s *httpServer) Shutdown(ctx context.Context) error {
-	err := s.srv.Shutdown(ctx)
-	if err != nil {
-		_ = s.srv.Close() // the error of Shutdown is the one to tell
-	}
-	return err
-}
-
-type peerKey struct{}
-
-func withPeer(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, peerKey{}, rpc.PeerOf(conn))
-}
-
-// peerOf describes the client of a request. Behind another server than ours
-// only its address is known.
-func peerOf(r *http.Request) *peer.Peer {
-	p, ok := r.Context().Value(peerKey{}).(*peer.Peer)
-	if !ok {
-		p = &peer.Peer{Addr: remoteAddr(r.RemoteAddr)}
-	}
-	if r.TLS != nil { // the handshake was not done when the connection was new
-		p = &peer.Peer{Addr: p.Addr, LocalAddr: p.LocalAddr, AuthInfo: rpc.TLSInfo(*r.TLS)}
-	}
-	return p
-}
-
-type remoteAddr string
-
-func (remoteAddr) Network() string  { return "tcp" }
-func (a remoteAddr) String() string { return string(a) }
 
 type handler struct{ service *service }
 
@@ -165,7 +89,7 @@ func (x *exchange) free() {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if len(r.TransferEncoding) > 0 {
+	if len(r.TransferEncoding) > 0 && !web.IsOurs(r) {
 		// A request with both a length and chunks must close its connection
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header().Set("Connection", "close")
@@ -173,7 +97,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.acceptable(w, r) {
 		return
 	}
-	who := &caller{peer: peerOf(r)}
+	who := &caller{peer: web.Peer(r)}
 	var err error
 	if who.metadata, _, err = httpmeta.Take(r.Header); err != nil {
 		h.httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
@@ -212,7 +136,7 @@ func (h *handler) acceptable(w http.ResponseWriter, r *http.Request) bool {
 		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
 			fmt.Sprintf("content encoding %q is not supported", strings.Join(r.Header["Content-Encoding"], ", ")))
 	case r.ContentLength > int64(h.service.maxText()):
-		h.tooLong(w)
+		h.tooLong(w, r)
 	default:
 		return true
 	}
@@ -241,32 +165,39 @@ func isIdentity(encodings []string) bool {
 	return true
 }
 
-func (h *handler) tooLong(w http.ResponseWriter) {
-	w.Header().Set("Connection", "close") // the rest of the body is not read
+func (h *handler) tooLong(w http.ResponseWriter, r *http.Request) {
+	closeAfter(w, r)
 	h.httpError(w, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted),
 		fmt.Sprintf("the request is longer than the limit of %d bytes", h.service.maxText()))
 }
 
-// read reads the body, within the limit and a time of its own: a timeout of
-// the whole request would end slow handlers too.
+// read reads the body, within the limit. How long it may take is the server's
+// business.
 func (h *handler) read(w http.ResponseWriter, r *http.Request, x *exchange) bool {
-	control := http.NewResponseController(w)
-	// A ResponseWriter that has no deadlines belongs to a server that has its
-	// own means, or to a test.
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
 	var err error
 	x.body, err = readAll(x.body[:0], r.Body, r.ContentLength, h.service.maxText())
-	switch {
-	case err == nil:
-		_ = control.SetReadDeadline(time.Time{})
-	case errors.Is(err, errTooLong):
-		h.tooLong(w)
-	default:
-		// net/http reads what is left of the body: the deadline stays.
-		w.Header().Set("Connection", "close")
-		h.httpError(w, http.StatusBadRequest, code.ParseError, "the body could not be read: "+err.Error())
+	if err == nil {
+		return true
 	}
-	return err == nil
+	if errors.Is(err, errTooLong) {
+		h.tooLong(w, r)
+		return false
+	}
+	status := http.StatusBadRequest
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		status = http.StatusRequestTimeout
+	}
+	closeAfter(w, r)
+	h.httpError(w, status, code.ParseError, "the body could not be read: "+err.Error())
+	return false
+}
+
+// closeAfter ends the connection with the response: the rest of the body is not
+// read. HTTP/2 ends the stream alone, by itself.
+func closeAfter(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		w.Header()["Connection"] = []string{"close"}
+	}
 }
 
 var errTooLong = errors.New("longer than the limit")
@@ -344,7 +275,7 @@ func (h *handler) single(w http.ResponseWriter, r *http.Request, who *caller, re
 	returned := false
 	defer func() {
 		if !returned {
-			w.Header()["Connection"] = []string{"close"}
+			closeAfter(w, r)
 			writeJSON(w, req.errorStatus(), req.appendStatus(nil, rpc.DidNotReturn))
 			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
 		}

@@ -14,13 +14,14 @@ import (
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
+	"github.com/everywire/everywire/wire/internal/web"
 	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
 // NewWebSocketConn makes a client of JSON-RPC over WebSockets. The path is
 // cfg.Path, or else "/".
 func NewWebSocketConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	return newStreamConn(cfg, framingWebSocketMasked, alpnHTTP1, func(engine *stream.ClientConfig) {
+	return newStreamConn(cfg, framingWebSocketMasked, web.HTTP11, func(engine *stream.ClientConfig) {
 		dial, open := engine.Dial, engine.Open
 		engine.Dial = func(ctx context.Context) (net.Conn, error) {
 			conn, err := dial(ctx)

@@ -2,21 +2,17 @@ package jsonrpc
 
 import (
 	"context"
-	"crypto/tls"
-	"log/slog"
 	"net"
-	"net/http"
 
-	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
-// A webSocketServer upgrades connections with net/http and serves them with the
+// A webSocketServer upgrades connections of HTTP/1.1 and serves them with the
 // engine.
 type webSocketServer struct {
 	handler *WebSocketHandler
-	tls     *tls.Config
-	http    *http.Server
+	web     *web.Server
 }
 
 // NewWebSocketServer makes a server of JSON-RPC over WebSockets. It upgrades at
@@ -26,27 +22,17 @@ func NewWebSocketServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &webSocketServer{handler: handler, tls: cfg.TLS}
-	server.http = &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       bodyTimeout, // of requests that are refused
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    2 * httpmeta.Bounded(cfg.Limits.MaxMetadata),
-		Protocols:         new(http.Protocols),
-		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
-	}
-	server.http.Protocols.SetHTTP1(true)
-	return server, nil
+	return &webSocketServer{handler, web.NewServer(web.Config{Handler: handler, TLS: cfg.TLS, Limits: cfg.Limits, Logger: cfg.Logger})}, nil
 }
 
 // Serve is [rpc.Server]'s.
-func (s *webSocketServer) Serve(lis net.Listener) error {
-	return serveHTTP1(s.http, lis, s.tls)
-}
+func (s *webSocketServer) Serve(lis net.Listener) error { return s.web.Serve(lis) }
 
-// Shutdown is [rpc.Server]'s. Handshakes under way are given up.
+// Shutdown is [rpc.Server]'s.
 func (s *webSocketServer) Shutdown(ctx context.Context) error {
-	_ = s.http.Close() // of what has not been upgraded; it fails only if it is closed already
-	return s.handler.Shutdown(ctx)
+	err := s.web.Shutdown(ctx) // handshakes are soon done
+	if cut := s.handler.Shutdown(ctx); err == nil {
+		err = cut
+	}
+	return err
 }

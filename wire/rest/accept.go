@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -12,11 +11,8 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/web"
 )
-
-// bodyTimeout is how long a request may take to come in, body and all. The
-// deadline of the call itself begins when it has.
-const bodyTimeout = 2 * time.Minute
 
 // A refusal answers a request that never became a call.
 type refusal struct {
@@ -45,7 +41,7 @@ func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
 	if no.header != "" {
 		w.Header()[no.header] = []string{no.value}
 	}
-	if no.closing {
+	if no.closing && r.ProtoMajor == 1 { // HTTP/2 ends the stream by itself
 		w.Header()["Connection"] = []string{"close"}
 	}
 	if no.status == http.StatusNoContent {
@@ -84,7 +80,7 @@ func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 		return refuse(http.StatusBadRequest, codes.InvalidArgument, "%v", err)
 	}
 	x.message, x.err = x.assemble(r, header, body)
-	x.in.Method, x.in.Metadata, x.in.Peer, x.in.Size = e.method, md, peerOf(r), len(x.message)
+	x.in.Method, x.in.Metadata, x.in.Peer, x.in.Size = e.method, md, web.Peer(r), len(x.message)
 	return nil
 }
 
@@ -203,7 +199,7 @@ func bodyError(err error, limit int) *refusal {
 	case errors.Is(err, httpbody.ErrTooLarge):
 		return tooLarge(limit)
 	case isTimeout(err):
-		return refuse(http.StatusRequestTimeout, codes.DeadlineExceeded, "the request's body did not come in within %v", bodyTimeout)
+		return refuse(http.StatusRequestTimeout, codes.DeadlineExceeded, "the request's body did not come in within %v", web.BodyTimeout)
 	}
 	return refuse(http.StatusBadRequest, codes.InvalidArgument, "reading the request's body: %v", err)
 }

@@ -10,19 +10,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/origin"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 	"github.com/everywire/everywire/wire/internal/websocket"
 )
-
-// readDeadline is what the ResponseWriter of net/http can do. After the body
-// the read deadline must go, or a handler that runs longer would be cancelled
-// when it passes.
-type readDeadline interface{ SetReadDeadline(time.Time) error }
 
 // NewHandler returns the wire as an http.Handler, for a server of the caller's
 // own. It refuses routes that it does not support and routes in conflict; the
@@ -141,7 +136,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
 	defer x.release()
 	x.h = h
-	if len(r.TransferEncoding) > 0 {
+	if len(r.TransferEncoding) > 0 && !web.IsOurs(r) {
 		// A request with both a length and chunks must close its connection
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header()["Connection"] = []string{"close"}
@@ -158,9 +153,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		no.write(w, r)
 		return
-	}
-	if d, ok := w.(readDeadline); ok && h.ownServer {
-		_ = d.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
 	}
 	if x.in.Method.Kind != everywire.Unary {
 		h.serveStream(x, w, r)

@@ -11,26 +11,9 @@ import (
 	"time"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/sniff"
+	"github.com/everywire/everywire/wire/internal/web"
 )
-
-// pipeListener accepts one connection.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error { close(l.closed); return nil }
-
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
 // servePipe serves reg on one end of a pipe and returns the other; stop ends
 // both.
@@ -41,10 +24,10 @@ func servePipe(t *testing.T, reg *everywire.Registry) (client net.Conn, stop fun
 		t.Fatal(err)
 	}
 	client, server := net.Pipe()
-	lis := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
-	lis.conns <- server
+	lis := sniff.NewListener(server.LocalAddr())
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(lis) }()
+	lis.Give(server)
 	return client, func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -64,7 +47,7 @@ func TestSlowHandler(t *testing.T) {
 		reg := everywire.NewRegistry()
 		everywire.Handle(reg, "test.Slow/Do", func(ctx context.Context, in *sumRequest) (*sumReply, error) {
 			select {
-			case <-time.After(2 * bodyTimeout):
+			case <-time.After(2 * web.BodyTimeout):
 				return &sumReply{Sum: int64(len(in.Numbers))}, nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -111,7 +94,7 @@ func TestSlowBody(t *testing.T) {
 		if res.StatusCode != http.StatusRequestTimeout || p.Code != "DEADLINE_EXCEEDED" || !res.Close {
 			t.Errorf("%d %s", res.StatusCode, body)
 		}
-		if d := time.Since(start); d != bodyTimeout {
+		if d := time.Since(start); d != web.BodyTimeout {
 			t.Errorf("answered after %v", d)
 		}
 	})

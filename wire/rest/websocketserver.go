@@ -16,6 +16,7 @@ import (
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
@@ -106,7 +107,7 @@ func (x *exchange) acceptUpgrade(r *http.Request) (httpStatus int, why string) {
 	if m.Kind != everywire.ServerStream && r.URL.RawQuery != "" {
 		return http.StatusBadRequest, "method " + m.FullName() + " takes its requests from messages, and nothing from the query"
 	}
-	x.in.Method, x.in.Metadata, x.in.Peer = m, md, peerOf(r)
+	x.in.Method, x.in.Metadata, x.in.Peer = m, md, web.Peer(r)
 	return 0, ""
 }
 

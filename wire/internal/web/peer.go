@@ -71,6 +71,13 @@ func Peer(r *http.Request) *peer.Peer {
 	return p
 }
 
+// IsOurs reports whether a request came by a [Server], which refuses what could
+// be taken for two requests; other servers may not.
+func IsOurs(r *http.Request) bool {
+	_, ours := r.Context().Value(connKey{}).(*connInfo)
+	return ours
+}
+
 // textAddr is an address that is no TCP address.
 type textAddr string
 
