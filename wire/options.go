@@ -33,20 +33,29 @@ type OptionDoc struct {
 
 // options is the one table of what targets may say after the question mark.
 var options = []OptionDoc{
-	{"codec", []string{"grpc"}, []string{"protobuf", "json", "msgpack", "cbor"}, "how messages are encoded (default protobuf); a server takes all", dialSide},
+	{"codec", []string{"grpc", "connect"}, []string{"protobuf", "json", "msgpack", "cbor"}, "how messages are encoded (default protobuf); a server takes all", dialSide},
+	{"protocol", []string{"connect"}, []string{"connect", "grpc-web"}, "the protocol that calls are made by (default connect); a server answers both, and gRPC", dialSide},
+	{"http", []string{"rest+http", "rest+unix"}, []string{"1.1", "2"}, "the version of HTTP (default 1.1); a server takes both", dialSide},
+	{"http", []string{"connect"}, []string{"1.1", "2"}, "the version of HTTP (default 2, with TLS what the server chooses); 1.1 has no streams both ways", dialSide},
+	{"codec", []string{"rest"}, []string{"json", "msgpack", "cbor"}, "how requests and replies are encoded (default json); a server takes all", dialSide},
+	{"compression", []string{"connect"}, []string{"gzip", "br", "zstd"}, "how requests are compressed (default not at all)", dialSide},
+	{"compression", []string{"rest", "jsonrpc+http", "connect"}, []string{"gzip", "br", "zstd"}, "how requests of 1 KiB and more are compressed, and what is accepted of replies (default not at all)", dialSide},
+	{"get", []string{"connect"}, []string{""}, "call methods without side effects by GET, which caches understand", dialSide},
 	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "how calls are spread over several addresses (default pick_first)", dialSide},
 	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc"}, []string{""}, "a new connection for every call", dialSide},
-	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, nil, "close a connection that has had no call for so long, such as 5m (default never)", anySide},
+	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc", "any"}, nil, "close a connection that has had no call for so long, such as 5m (default never)", anySide},
 	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line", "header", "netstring", "concat"}, "how messages are told apart (default line; a server's default is whatever the client begins with)", anySide},
-	{"version", []string{"jsonrpc"}, []string{"2.0", "1.0"}, "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},
-	{"bytes", []string{"jsonrpc"}, []string{"base64", "array"}, "how bytes are written (default base64); both are always read", anySide},
-	{"discover", []string{"jsonrpc"}, []string{"on", "off"}, "answer rpc.discover with an OpenRPC document (default on)", serveSide},
+	{"version", []string{"jsonrpc", "any"}, []string{"2.0", "1.0"}, "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},
+	{"bytes", []string{"jsonrpc", "any"}, []string{"base64", "array"}, "how bytes are written (default base64); both are always read", anySide},
+	{"discover", []string{"jsonrpc", "any"}, []string{"on", "off"}, "answer rpc.discover with an OpenRPC document (default on)", serveSide},
 	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws"}, []string{"on", "off"}, "tell the server when a call is given up (default on)", dialSide},
 	{"meta", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, []string{"on", "off"}, "send metadata and deadlines (default on; with msgpackrpc off unless envelope=map, and cancellation too)", dialSide},
-	{"origins", []string{"rest", "jsonrpc+ws"}, nil, "hosts whose web pages may connect, such as a.example,b.example:8080, or * (default the server's own)", serveSide},
+	{"origins", []string{"rest", "jsonrpc+ws", "jsonrpc+http", "connect", "any"}, nil, "origins or hosts whose web pages may call, such as https://a.example,b.example:8080, or * (default the server's own)", serveSide},
+	{"credentials", []string{"rest", "jsonrpc+http", "connect", "any"}, []string{"on"}, "let the pages of origins send cookies; each must be named with its scheme (default off)", serveSide},
 	{"envelope", []string{"msgpackrpc"}, []string{"array", "map"}, "send the specification's arrays or JSON-RPC 2.0 maps (default array); a server takes both", dialSide},
-	{"openapi", []string{"rest"}, nil, "the OpenAPI document: on, off, or its path (default /openapi.json)", serveSide},
-	{"docs", []string{"rest"}, nil, "the documentation page: on, off, or its path (default /docs)", serveSide},
+	{"cleartext", []string{"any"}, []string{""}, "with TLS: serve clients without it too", serveSide},
+	{"openapi", []string{"rest", "any"}, nil, "the OpenAPI document: on, off, or its path (default /openapi.json)", serveSide},
+	{"docs", []string{"rest", "any"}, nil, "the documentation page: on, off, or its path (default /docs)", serveSide},
 	{"cert", []string{"tls"}, nil, "a PEM file with this end's certificate", anySide},
 	{"key", []string{"tls"}, nil, "a PEM file with the certificate's private key", anySide},
 	{"ca", []string{"tls"}, nil, "a PEM file with the authorities that the other end's certificate must come from", anySide},
@@ -55,6 +64,17 @@ var options = []OptionDoc{
 
 // TargetOptions describes every option that a target may have.
 func TargetOptions() []OptionDoc { return slices.Clone(options) }
+
+// End says which end takes the option: client, server or both.
+func (o *OptionDoc) End() string {
+	if o.side == anySide {
+		return "both"
+	}
+	return endOf(o.side)
+}
+
+// IsFlag reports whether the option has no value.
+func (o *OptionDoc) IsFlag() bool { return len(o.Values) == 1 && o.Values[0] == "" }
 
 func (o *OptionDoc) fits(t *Target) bool {
 	return slices.ContainsFunc(o.Shapes, func(s string) bool {

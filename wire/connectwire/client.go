@@ -20,6 +20,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
 type conn struct {
@@ -90,15 +91,15 @@ func (c *conn) makeTransport() error {
 		return fmt.Errorf("unknown version %q of HTTP: it is one of 1.1, 2", version)
 	case version == "1.1":
 		protocols.SetHTTP1(true)
-		alpn = []string{"http/1.1"}
+		alpn = []string{web.HTTP11}
 	case c.cfg.TLS == nil:
 		protocols.SetUnencryptedHTTP2(true)
 	default:
 		protocols.SetHTTP2(true)
-		alpn = []string{"h2"}
+		alpn = []string{web.HTTP2}
 		if version == "" {
 			protocols.SetHTTP1(true)
-			alpn = append(alpn, "http/1.1")
+			alpn = append(alpn, web.HTTP11)
 		}
 	}
 	if c.cfg.TLS != nil {
@@ -111,7 +112,7 @@ func (c *conn) makeTransport() error {
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    maxIdleConns,
 		IdleConnTimeout:        clientIdleTimeout,
-		MaxResponseHeaderBytes: int64(headerLimit(c.cfg.Limits.MaxMetadata)),
+		MaxResponseHeaderBytes: int64(web.MaxHead(c.cfg.Limits)),
 		Protocols:              protocols,
 		// By default it is 4 MiB: so much would each stream hold whose caller
 		// does not read.
@@ -120,8 +121,13 @@ func (c *conn) makeTransport() error {
 	return nil
 }
 
-// maxIdleConns is how many idle connections of HTTP/1.1 a client keeps.
-const maxIdleConns = 512
+const (
+	// maxIdleConns is how many idle connections of HTTP/1.1 a client keeps.
+	maxIdleConns = 512
+	// clientIdleTimeout is shorter than web.IdleTimeout: no request is sent into a
+	// connection that the server is closing.
+	clientIdleTimeout = web.IdleTimeout / 2
+)
 
 // Close ends the calls in flight, which are then Canceled, and closes all
 // connections.

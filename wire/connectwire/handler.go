@@ -3,7 +3,6 @@ package connectwire
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,34 +15,32 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/httpbody"
+	"github.com/everywire/everywire/wire/internal/origin"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
-// bodyTimeout is how long the request of a unary call may take to come in on
-// our own server. On another's the timeouts are the other's.
-const bodyTimeout = 2 * time.Minute
-
 type handler struct {
-	cfg       *rpc.ServerConfig
-	prefix    string // of all paths; "" or begins with a slash and does not end in one
-	options   []connect.HandlerOption
-	refusals  *connect.ErrorWriter
-	ownServer bool
+	cfg      *rpc.ServerConfig
+	prefix   string // of all paths; "" or begins with a slash and does not end in one
+	options  []connect.HandlerOption
+	refusals *connect.ErrorWriter
 
 	endpoints sync.Map // *everywire.Method -> *connect.Handler
 }
 
 // NewHandler returns the wire as an http.Handler, for a server of the caller's
 // own. Streams that go both ways need HTTP/2.
-func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) { return newHandler(cfg), nil }
+func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) {
+	pages, err := origin.FromOptions(cfg.Options)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return pages.Handler(newHandler(cfg)), nil
+}
 
 func newHandler(cfg *rpc.ServerConfig) *handler {
 	h := &handler{cfg: cfg, prefix: strings.TrimSuffix(cfg.Path, "/")}
-	if cfg.Logger == nil {
-		withLogger := *cfg
-		withLogger.Logger = slog.Default()
-		h.cfg = &withLogger
-	}
 	h.options = []connect.HandlerOption{
 		connect.WithReadMaxBytes(cfg.Limits.MaxMessage),
 		connect.WithCompressMinBytes(httpbody.MinSize),
@@ -92,7 +89,7 @@ type call struct {
 	method     *everywire.Method
 	peer       *peer.Peer
 	controller *http.ResponseController
-	ownServer  bool
+	ours       bool // our own server: its timeouts are for requests, not for calls
 }
 
 type callKey struct{}
@@ -132,7 +129,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reject(w, http.StatusHTTPVersionNotSupported, fmt.Errorf("%s streams both ways, which needs HTTP/2", m.FullName()))
 		return
 	}
-	c := &call{kind: k, method: m, peer: peerOf(r), controller: http.NewResponseController(w), ownServer: h.ownServer}
+	c := &call{kind: k, method: m, peer: web.Peer(r), controller: http.NewResponseController(w), ours: web.IsOurs(r)}
 	if err := h.boundBody(c, w, r); err != nil {
 		h.refuse(w, r, err)
 		return
@@ -140,32 +137,58 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.endpoint(m).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 }
 
+// drained is how much more than a message may have is read of one that is too
+// large: a client that learns of it while it still sends may not learn why.
+const drained = 256 << 10
+
 // boundBody sets the limits of a request's body before any of it is read.
 func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) error {
 	limit := int64(h.cfg.Limits.MaxMessage)
+	most := limit + drained
 	switch {
+	case most < limit: // there is none
 	case c.enveloped:
-		r.Body = &boundedBody{ReadCloser: r.Body, limit: limit}
-	case r.ContentLength > limit:
+		r.Body = &boundedBody{ReadCloser: r.Body, limit: most}
+	case r.ContentLength > most:
 		w.Header().Set("Connection", "close")
 		return status.Errorf(codes.ResourceExhausted, "received message larger than max (%d vs. %d)", r.ContentLength, limit)
-	case r.Method == http.MethodPost && limit+1 > limit: // one more, for connect-go to see that there is more
-		r.Body = http.MaxBytesReader(w, r.Body, limit+1)
+	case r.Method == http.MethodPost:
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 	}
-	switch {
-	case c.method.Kind != everywire.Unary && r.ProtoMajor == 1:
+	if c.method.Kind == everywire.Unary {
+		return nil
+	}
+	if c.ours {
+		c.noReadDeadline()
+	}
+	if r.ProtoMajor == 1 {
 		// Else net/http would read the requests to their end before the first
 		// reply. Others' servers may not have it, and then that is how they are.
 		_ = c.controller.EnableFullDuplex()
-	case c.method.Kind == everywire.Unary && h.ownServer:
-		_ = c.controller.SetReadDeadline(time.Now().Add(bodyTimeout)) // fails if the connection is gone
 	}
 	return nil
 }
 
+// noReadDeadline takes the time for which the server waits for a request away:
+// from a stream at once, from another call when its request has come.
+func (c *call) noReadDeadline() {
+	_ = c.controller.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
+}
+
 // refuse answers a call that never began, in its own protocol.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	_ = h.refusals.Write(w, r, connectError(status.Convert(err), connect.ProtocolConnect)) // fails only if the client is gone
+	_ = h.refusals.Write(notFound{w}, r, connectError(status.Convert(err), connect.ProtocolConnect)) // fails only if the client is gone
+}
+
+// notFound makes the status of unary Connect for a method that there is not that
+// of HTTP for a path that there is not. The body has the code.
+type notFound struct{ http.ResponseWriter }
+
+func (w notFound) WriteHeader(status int) {
+	if status == http.StatusNotImplemented {
+		status = http.StatusNotFound
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // reject answers what is a call in no protocol.

@@ -25,30 +25,40 @@ const (
 )
 
 // IsRequest tells the requests of this wire from those of REST on the same
-// port: by Connect's version header or the parameter connect=v1 of its GETs, or
-// by the content type of its streams or of gRPC-Web; and the question that a
-// browser asks before one of them (a CORS preflight). gRPC's own requests are not
-// among them: HTTP/2 gives those to the wire grpc.
+// port, which has the same methods at the same paths: by Connect's version
+// header or the parameter connect=v1 of its GETs, by the content type of its
+// streams, of its binary messages, or of gRPC-Web; and the question that a
+// browser asks before one of them (a CORS preflight). gRPC's own requests are
+// not among them: HTTP/2 gives those to the wire grpc.
 //
-// Connect lets clients leave the version out of unary calls. Such a POST is a
-// call by REST to the same method at the same path.
+// Connect lets clients leave the version out of unary calls. Such a POST with
+// JSON is a call by REST, to the same method.
 func IsRequest(r *http.Request) bool {
+	if _, ok := r.Header[versionHeader]; ok {
+		return true
+	}
 	switch r.Method {
 	case http.MethodPost:
-		ct := r.Header.Get("Content-Type")
-		return r.Header.Get(versionHeader) != "" || hasPrefixFold(ct, streamType) || hasPrefixFold(ct, grpcWebType)
+		typ, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+		typ = strings.TrimSpace(typ)
+		return hasPrefixFold(typ, streamType) || hasPrefixFold(typ, grpcWebType) || strings.EqualFold(typ, unaryType+"proto")
 	case http.MethodGet:
-		return strings.Contains(r.URL.RawQuery, "connect=") && r.URL.Query().Get("connect") != ""
+		return strings.Contains(r.URL.RawQuery, "connect=") && r.URL.Query().Get("connect") == "v1"
 	case http.MethodOptions:
-		return slices.ContainsFunc(r.Header["Access-Control-Request-Headers"], func(names string) bool {
-			for name := range strings.SplitSeq(names, ",") {
-				name = strings.TrimSpace(name)
-				if strings.EqualFold(name, versionHeader) || strings.EqualFold(name, "X-Grpc-Web") {
-					return true
-				}
+		return asksFor(r.Header["Access-Control-Request-Headers"], versionHeader, "X-Grpc-Web")
+	}
+	return false
+}
+
+// asksFor reports whether lists of names have one of the given.
+func asksFor(lists []string, names ...string) bool {
+	for _, list := range lists {
+		for item := range strings.SplitSeq(list, ",") {
+			item = strings.TrimSpace(item)
+			if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, item) }) {
+				return true
 			}
-			return false
-		})
+		}
 	}
 	return false
 }

@@ -3,7 +3,6 @@ package connectwire
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/grpc/codes"
@@ -16,8 +15,8 @@ import (
 // deadline.
 func (h *handler) unary(ctx context.Context, req *connect.Request[message]) (*connect.Response[message], error) {
 	c := callOf(ctx)
-	if c.ownServer {
-		_ = c.controller.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends ctx
+	if c.ours {
+		c.noReadDeadline()
 	}
 	md, err := takeMetadata(req.Header())
 	if err != nil {

@@ -105,8 +105,12 @@ func NewServer(cfg Config) *Server {
 		Protocols:         new(http.Protocols),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: cfg.Limits.MaxInFlight,
-			SendPingTimeout:      writeTimeout, // so that a client that has vanished is noticed
-			WriteByteTimeout:     writeTimeout,
+			// By default both are 1 MiB: a handler that does not read would hold up
+			// every other request of its connection.
+			MaxReceiveBufferPerStream:     128 << 10,
+			MaxReceiveBufferPerConnection: 4<<20 - 1,
+			SendPingTimeout:               writeTimeout, // so that a client that has vanished is noticed
+			WriteByteTimeout:              writeTimeout,
 		},
 	}
 	s.http2.Protocols.SetUnencryptedHTTP2(true)
