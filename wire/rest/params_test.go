@@ -15,9 +15,9 @@ import (
 	jsoncodec "github.com/everywire/everywire/codec/json"
 )
 
-// query is a request with a field for each place and shape that a parameter
+// parameters is a request with a field for each place and shape that a parameter
 // can have.
-type query struct {
+type parameters struct {
 	Tenant  string            `wire:"1" http:"header=x-tenant"`
 	Session string            `wire:"2" http:"cookie=session"`
 	PerPage int32             `wire:"3" http:"query=per-page"`
@@ -40,7 +40,7 @@ type filter struct {
 	Attrs map[string]string `wire:"5"`
 }
 
-func echoQuery(_ context.Context, in *query) (*query, error) { return in, nil }
+func echoQuery(_ context.Context, in *parameters) (*parameters, error) { return in, nil }
 
 func queryRegistry() *everywire.Registry {
 	reg := everywire.NewRegistry(everywire.WithLogger(discard))
@@ -61,7 +61,7 @@ func queryRegistry() *everywire.Registry {
 // filledQuery is a query's JSON with every field; other JSON as it is.
 func filledQuery(t *testing.T, text string) string {
 	t.Helper()
-	var in query
+	var in parameters
 	if (jsoncodec.Codec{}).Decode([]byte(text), &in) != nil {
 		return text
 	}
@@ -244,7 +244,7 @@ func TestManyViolations(t *testing.T) {
 // A handler sees headers as metadata, whether or not a field has them too.
 func TestHeaderFieldsAreMetadata(t *testing.T) {
 	reg := everywire.NewRegistry()
-	everywire.Handle(reg, "t.T/M", func(ctx context.Context, in *query) (*sub, error) {
+	everywire.Handle(reg, "t.T/M", func(ctx context.Context, in *parameters) (*sub, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		return &sub{Name: in.Tenant + "," + strings.Join(md["x-tenant"], ",") + "," + strings.Join(md["cookie"], ",")}, nil
 	})
@@ -261,23 +261,23 @@ func TestClientHeaderFields(t *testing.T) {
 	cfg.Methods = reg
 	conn := dial(t, cfg)
 	depth := int32(0)
-	for _, in := range []*query{
+	for _, in := range []*parameters{
 		{},
 		{Tenant: "a b", Session: "s; \"x\" é%3B,\\\n", Depth: &depth, Tags: []string{"x"}},
 	} {
-		out, err := everywire.Call[query](t.Context(), conn, "test.Queries/Default", in)
+		out, err := everywire.Call[parameters](t.Context(), conn, "test.Queries/Default", in)
 		if err != nil || out.Tenant != in.Tenant || out.Session != in.Session || (out.Depth == nil) != (in.Depth == nil) || len(out.Tags) != len(in.Tags) {
 			t.Errorf("sent %+v, got %+v, %v", in, out, err)
 		}
 	}
 	for _, tenant := range []string{" a", "a\n", "a\x00b", "a\x7f"} {
-		if _, err := everywire.Call[query](t.Context(), conn, "test.Queries/Default", &query{Tenant: tenant}); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "X-Tenant") && !strings.Contains(err.Error(), "x-tenant") {
+		if _, err := everywire.Call[parameters](t.Context(), conn, "test.Queries/Default", &parameters{Tenant: tenant}); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "X-Tenant") && !strings.Contains(err.Error(), "x-tenant") {
 			t.Errorf("%q in a header: %v", tenant, err)
 		}
 	}
 	// A field takes the place of metadata; cookies go together.
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "other", "cookie", "a=b")
-	if out, err := everywire.Call[query](ctx, conn, "test.Queries/Default", &query{Tenant: "t", Session: "s"}); err != nil || out.Tenant != "t" || out.Session != "s" {
+	if out, err := everywire.Call[parameters](ctx, conn, "test.Queries/Default", &parameters{Tenant: "t", Session: "s"}); err != nil || out.Tenant != "t" || out.Session != "s" {
 		t.Errorf("beside metadata: %+v, %v", out, err)
 	}
 	h := http.Header{"Cookie": {"a=b"}, "X-Tenant": {"other"}}
