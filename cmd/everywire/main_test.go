@@ -64,7 +64,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"serve", "nope", "--on", "rest://:0"}, `no service "nope": the services are arith, echo, kv, employees`},
 		{[]string{"serve", "kv", "kv", "--on", "rest://:0"}, `the service "kv" is given twice`},
 		{[]string{"serve", "kv", "--on", "soap://:80"}, "the wires are rest, jsonrpc, msgpackrpc, grpc"},
-		{[]string{"serve", "kv", "--on", "rest://:80?codec=json"}, `no option "codec": it has reconnect`},
+		{[]string{"serve", "kv", "--on", "rest://:80?framing=line"}, `no option "framing": it has `},
 		{[]string{"serve", "kv", "--on", "rest+tls://127.0.0.1:0"}, "give the options cert and key"},
 		{[]string{"serve", "kv", "--on", "rest:8080"}, "has no scheme"},
 		{[]string{"serve", "kv", "--on", "grpc://:0?codec=json"}, "is for the client, not the server"},

@@ -42,12 +42,11 @@ func (*serveCmd) Help() string {
   curl -X PATCH localhost:8080/employees/9 -H 'If-Match: "1"' --json '{"name":"Ada L."}'
   curl localhost:8080/employees/9/email --json '{"subject":"Hi","text":"Welcome."}'
   curl -N localhost:8080/employees:watch
-  curl localhost:8081/rpc --json '{"jsonrpc":"2.0","method":"list_employees","params":["de",1],"id":1}'
+  curl localhost:8081/rpc --json '{"jsonrpc":"2.0","method":"get_employee","params":[9],"id":1}'
   everywire call rest://localhost:8080 employees.Employees/WatchEmployees --timeout 1h
 
   everywire serve arith --on jsonrpc+tcp://:7070
   printf '{"jsonrpc":"2.0","method":"sum","params":[20,21],"id":1}\n' | nc -N localhost 7070
-
 
 Keys and values of kv are bytes; in JSON they are base64. SIGINT or SIGTERM stops the server when
 the calls in flight have ended, a second one stops it at once. "everywire targets" lists what a target may say.`

@@ -140,11 +140,14 @@ func TestCurl(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-d", `{"key":"a2V5","value":"aGk="}`, rest + "/kv"}, "{}200"},
+		{[]string{"-d", `{"key":"a2V5","value":"aGk="}`, rest + "/kv"}, "204"},
 		{[]string{rest + "/kv/a2V5"}, `{"value":"aGk="}200`},
-		{[]string{"-X", "PUT", "-d", `{"value":"aG8="}`, rest + "/kv/a2V5"}, "{}200"},
+		{[]string{"-i", rest + "/kv/a2V5", "-H", `If-None-Match: "1"`}, "304"},
+		{[]string{"-X", "PUT", "-H", `If-Match: "1"`, "-d", `{"value":"aG8="}`, rest + "/kv/a2V5"}, "204"},
+		{[]string{"-X", "PUT", "-H", `If-Match: "1"`, "-d", `{"value":"aG8="}`, rest + "/kv/a2V5"}, `"code":"ABORTED"}412`},
+		{[]string{"-X", "DELETE", "-H", `If-Match: "1"`, rest + "/kv/a2V5"}, `"code":"ABORTED"}412`},
 		{[]string{"-d", `{"jsonrpc":"2.0","method":"io.grpc.KeyValueService/Retrieve","params":{"key":"a2V5"},"id":"x"}`, rpc}, `{"jsonrpc":"2.0","result":{"value":"aG8="},"id":"x"}200`},
-		{[]string{"-X", "DELETE", rest + "/kv/a2V5"}, "{}200"},
+		{[]string{"-X", "DELETE", rest + "/kv/a2V5"}, "204"},
 		{[]string{rest + "/kv/a2V5"}, `"code":"NOT_FOUND"}404`},
 		{[]string{"-d", `{"jsonrpc":"2.0","method":"io.grpc.KeyValueService/Retrieve","params":{"key":"a2V5"},"id":1}`, rpc}, `"error":{"code":-32005,"message":"key \"key\" does not exist"},"id":1}200`},
 	} {

@@ -1,14 +1,22 @@
 // Package kv is a key-value store in memory with the interface of the "gRPC +
 // JSON" article: Create, Retrieve, Update, Delete on keys and values of bytes.
+//
+// Beyond the article, a value has an entity tag, which Create, Retrieve and
+// Update give as the metadata etag, and Update and Delete may be for one of these
+// alone.
 package kv
 
 import (
 	"bytes"
 	"context"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
@@ -48,9 +56,10 @@ type RetrieveResponse struct {
 
 // UpdateRequest asks for a new value of a key that is there.
 type UpdateRequest struct {
-	_     struct{} `wire:"name=io.grpc.UpdateRequest"`
-	Key   []byte   `wire:"1"`
-	Value []byte   `wire:"2"`
+	_       struct{} `wire:"name=io.grpc.UpdateRequest"`
+	Key     []byte   `wire:"1"`
+	Value   []byte   `wire:"2"`
+	IfMatch *string  `wire:"3" http:"header=If-Match" doc:"Entity tags as Retrieve has them, with commas between: change only what has one of them."`
 }
 
 // UpdateResponse says that the value is stored.
@@ -60,8 +69,9 @@ type UpdateResponse struct {
 
 // DeleteRequest asks that a key be gone.
 type DeleteRequest struct {
-	_   struct{} `wire:"name=io.grpc.DeleteRequest"`
-	Key []byte   `wire:"1"`
+	_       struct{} `wire:"name=io.grpc.DeleteRequest"`
+	Key     []byte   `wire:"1"`
+	IfMatch *string  `wire:"2" http:"header=If-Match" doc:"Entity tags as Retrieve has them, with commas between: remove only what has one of them."`
 }
 
 // DeleteResponse says that it is.
@@ -85,9 +95,17 @@ const defaultMaxBytes = 256 << 20
 type Store struct {
 	opts Options
 
-	mu    sync.RWMutex
-	items map[string][]byte
-	bytes int
+	mu      sync.RWMutex
+	items   map[string]item
+	bytes   int
+	changes uint64 // values stored so far
+}
+
+// An item is a value, and the number of the change that stored it. No value has
+// the number of another, also not one that had the key before.
+type item struct {
+	value   []byte
+	version uint64
 }
 
 // New returns an empty store.
@@ -95,7 +113,7 @@ func New(opts Options) *Store {
 	if opts.MaxBytes == 0 {
 		opts.MaxBytes = defaultMaxBytes
 	}
-	return &Store{opts: opts, items: map[string][]byte{}}
+	return &Store{opts: opts, items: map[string]item{}}
 }
 
 // Register adds the store's methods to reg.
@@ -118,14 +136,14 @@ func (s *Store) Register(reg *everywire.Registry) {
 }
 
 func (s *Store) create(ctx context.Context, in *CreateRequest) (*CreateResponse, error) {
-	if err := s.write(ctx, in.Key, in.Value, false); err != nil {
+	if err := s.write(ctx, in.Key, in.Value, false, nil); err != nil {
 		return nil, err
 	}
 	return &CreateResponse{}, nil
 }
 
 func (s *Store) update(ctx context.Context, in *UpdateRequest) (*UpdateResponse, error) {
-	if err := s.write(ctx, in.Key, in.Value, true); err != nil {
+	if err := s.write(ctx, in.Key, in.Value, true, in.IfMatch); err != nil {
 		return nil, err
 	}
 	return &UpdateResponse{}, nil
@@ -133,7 +151,7 @@ func (s *Store) update(ctx context.Context, in *UpdateRequest) (*UpdateResponse,
 
 // write stores a value; whether the key must exist already tells Update from
 // Create.
-func (s *Store) write(ctx context.Context, key, value []byte, mustExist bool) error {
+func (s *Store) write(ctx context.Context, key, value []byte, mustExist bool, ifMatch *string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
@@ -148,8 +166,10 @@ func (s *Store) write(ctx context.Context, key, value []byte, mustExist bool) er
 		return notFound(key)
 	case !mustExist && exists:
 		return status.Errorf(codes.AlreadyExists, "key %q exists", short(key))
+	case !old.matches(ifMatch):
+		return changed(key)
 	}
-	size := s.bytes + len(value) - len(old)
+	size := s.bytes + len(value) - len(old.value)
 	if !exists {
 		size += len(key)
 	}
@@ -158,7 +178,10 @@ func (s *Store) write(ctx context.Context, key, value []byte, mustExist bool) er
 	}
 	s.bytes = size
 	// The codec may hand out a part of a larger buffer: keep a copy of our own.
-	s.items[string(key)] = bytes.Clone(value)
+	s.changes++
+	stored := item{bytes.Clone(value), s.changes}
+	s.items[string(key)] = stored
+	stored.tell(ctx)
 	return nil
 }
 
@@ -171,12 +194,13 @@ func (s *Store) retrieve(ctx context.Context, in *RetrieveRequest) (*RetrieveRes
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	value, ok := s.items[string(in.Key)]
+	found, ok := s.items[string(in.Key)]
 	if !ok {
 		return nil, notFound(in.Key)
 	}
+	found.tell(ctx)
 	// Values are replaced, never changed, so the reply may share this one.
-	return &RetrieveResponse{Value: value}, nil
+	return &RetrieveResponse{Value: found.value}, nil
 }
 
 // delete succeeds whether or not the key was there.
@@ -189,11 +213,41 @@ func (s *Store) delete(ctx context.Context, in *DeleteRequest) (*DeleteResponse,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if value, ok := s.items[string(in.Key)]; ok {
-		s.bytes -= len(in.Key) + len(value)
+	if old, ok := s.items[string(in.Key)]; ok {
+		if !old.matches(in.IfMatch) {
+			return nil, changed(in.Key)
+		}
+		s.bytes -= len(in.Key) + len(old.value)
 		delete(s.items, string(in.Key))
 	}
 	return &DeleteResponse{}, nil
+}
+
+// tag is the value's entity tag; RFC 9110, section 8.8.3.
+func (i item) tag() string { return `"` + strconv.FormatUint(i.version, 10) + `"` }
+
+// tell gives the caller the entity tag, as metadata: the article's messages have
+// no room for it.
+func (i item) tell(ctx context.Context) {
+	_ = grpc.SetHeader(ctx, metadata.Pairs("etag", i.tag())) // fails only where there is no call that could have a header
+}
+
+// matches reports whether the value has one of the tags in a list, or the list
+// is * or nil.
+func (i item) matches(list *string) bool {
+	if list == nil {
+		return true
+	}
+	for tag := range strings.SplitSeq(*list, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || tag == i.tag() {
+			return true
+		}
+	}
+	return false
+}
+
+func changed(key []byte) error {
+	return status.Errorf(codes.Aborted, "the value of key %q has changed", short(key))
 }
 
 func checkKey(key []byte) error {

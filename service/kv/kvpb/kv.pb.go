@@ -201,9 +201,11 @@ func (x *RetrieveResponse) GetValue() []byte {
 }
 
 type UpdateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Value []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Entity tags, with commas between: change only what has one of them.
+	IfMatch       *string `protobuf:"bytes,3,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -252,6 +254,13 @@ func (x *UpdateRequest) GetValue() []byte {
 	return nil
 }
 
+func (x *UpdateRequest) GetIfMatch() string {
+	if x != nil && x.IfMatch != nil {
+		return *x.IfMatch
+	}
+	return ""
+}
+
 type UpdateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -289,8 +298,10 @@ func (*UpdateResponse) Descriptor() ([]byte, []int) {
 }
 
 type DeleteRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Entity tags, with commas between: remove only what has one of them.
+	IfMatch       *string `protobuf:"bytes,2,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +341,13 @@ func (x *DeleteRequest) GetKey() []byte {
 		return x.Key
 	}
 	return nil
+}
+
+func (x *DeleteRequest) GetIfMatch() string {
+	if x != nil && x.IfMatch != nil {
+		return *x.IfMatch
+	}
+	return ""
 }
 
 type DeleteResponse struct {
@@ -380,13 +398,17 @@ const file_service_kv_kvpb_kv_proto_rawDesc = "" +
 	"\x0fRetrieveRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\"(\n" +
 	"\x10RetrieveResponse\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\fR\x05value\"7\n" +
+	"\x05value\x18\x01 \x01(\fR\x05value\"d\n" +
 	"\rUpdateRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\x10\n" +
-	"\x0eUpdateResponse\"!\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12\x1e\n" +
+	"\bif_match\x18\x03 \x01(\tH\x00R\aifMatch\x88\x01\x01B\v\n" +
+	"\t_if_match\"\x10\n" +
+	"\x0eUpdateResponse\"N\n" +
 	"\rDeleteRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\fR\x03key\"\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x1e\n" +
+	"\bif_match\x18\x02 \x01(\tH\x00R\aifMatch\x88\x01\x01B\v\n" +
+	"\t_if_match\"\x10\n" +
 	"\x0eDeleteResponse2\x83\x02\n" +
 	"\x0fKeyValueService\x129\n" +
 	"\x06Create\x12\x16.io.grpc.CreateRequest\x1a\x17.io.grpc.CreateResponse\x12?\n" +
@@ -438,6 +460,8 @@ func file_service_kv_kvpb_kv_proto_init() {
 	if File_service_kv_kvpb_kv_proto != nil {
 		return
 	}
+	file_service_kv_kvpb_kv_proto_msgTypes[4].OneofWrappers = []any{}
+	file_service_kv_kvpb_kv_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
