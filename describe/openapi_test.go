@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/typepb"
 
 	"github.com/everywire/everywire"
+	codec "github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/describe"
 	"github.com/everywire/everywire/service/arith"
 	"github.com/everywire/everywire/service/echo"
@@ -170,5 +172,36 @@ func TestOpenAPIFaults(t *testing.T) {
 	}
 	if _, err := describe.OpenAPI(nil, describe.Options{OpenAPI: "2.0"}); err == nil || !strings.Contains(err.Error(), "there are 3.1 and 3.0") {
 		t.Error(err)
+	}
+}
+
+// TestRequiredIsWritten: members that a reply must have are there when all is
+// zero, and in requests nothing is required.
+func TestRequiredIsWritten(t *testing.T) {
+	reg := everywire.NewRegistry()
+	handle[pair, everything](reg, "t.T/Plain")
+	handle[pair, apipb.Api](reg, "t.T/Generated")
+	handle[employee, sumReply](reg, "t.T/Sum")
+	doc := parse(t, openAPI(t, reg, describe.Options{}))
+	for name, msg := range map[string]any{"describe_test.everything": &everything{}, "google.protobuf.Api": &apipb.Api{}, "describe_test.sumReply": &sumReply{}} {
+		text, err := codec.Codec{}.Append(nil, msg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := resolve(doc, "#/components/schemas/"+name)
+		if required, _ := s["required"].([]any); len(required) == 0 {
+			t.Errorf("%s: nothing is required", name)
+		}
+		if err := fits(doc, s, any(parse(t, text))); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	for _, name := range []string{"describe_test.pair", "staff.Employee"} {
+		if s := resolve(doc, "#/components/schemas/"+name); s["required"] != nil {
+			t.Errorf("%s, of a request, requires %v", name, s["required"])
+		}
+	}
+	if s := resolve(doc, "#/components/schemas/describe_test.everything"); slices.Contains(s["required"].([]any), any("note")) {
+		t.Error("a member with presence is required")
 	}
 }
