@@ -107,10 +107,12 @@ func (o *outbox) seal() {
 	o.room = make(chan struct{})
 }
 
-// finish lets the goroutine end when all is written. It does not wait.
-func (o *outbox) finish() {
+// finish lets the goroutine end when all is written, and last behind it. Nothing
+// is taken any more. It does not wait.
+func (o *outbox) finish(last []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.put(last)
 	o.sealed, o.ending = true, true
 	o.wake()
 }

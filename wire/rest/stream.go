@@ -213,13 +213,12 @@ func (s *responseStream) end(r *http.Request, outcome *rpc.Outcome) {
 		<-s.out.done
 		panic(http.ErrAbortHandler)
 	case !begun:
-		s.out.finish()
+		s.out.finish(nil)
 		<-s.out.done
 		s.problem(r, outcome)
 	default:
-		s.out.post(s.format.end(nil, outcome.Status, late, outcome.Trailer))
-		s.out.flush()
-		s.out.finish()
+		s.out.flush() // of the head, if nothing else comes
+		s.out.finish(s.format.end(nil, outcome.Status, late, outcome.Trailer))
 		timer := time.AfterFunc(drainTimeout, s.cut)
 		<-s.out.done
 		timer.Stop()

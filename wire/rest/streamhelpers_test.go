@@ -192,7 +192,7 @@ func await[T any](t testing.TB, what string, c <-chan T) (v T) {
 	return v
 }
 
-// A handPeer is the client's end of a connection, by hand.
+// A handPeer is one end of a connection, by hand.
 type handPeer struct {
 	net.Conn
 	t testing.TB
@@ -206,8 +206,12 @@ func dialPeer(t testing.TB, addr string) *handPeer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // some tests have closed it
+	return newHandPeer(t, conn)
+}
+
+func newHandPeer(t testing.TB, conn net.Conn) *handPeer {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	return &handPeer{conn, t, bufio.NewReader(conn)}
 }

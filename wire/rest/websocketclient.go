@@ -219,15 +219,11 @@ func (s *clientSocket) setHeader(md metadata.MD) {
 // part answers the server's close frame.
 func (s *clientSocket) part() {
 	_ = s.raw.SetDeadline(time.Now().Add(lingerTimeout)) // fails only on a closed connection
-	for {
-		if _, _, err := s.ws.ReadMessage(); err != nil {
-			if frame := s.ws.Goodbye(err); frame != nil {
-				s.out.post(frame)
-			}
-			break
-		}
+	var err error
+	for err == nil {
+		_, _, err = s.ws.ReadMessage()
 	}
-	s.out.finish()
+	s.out.finish(s.ws.Goodbye(err))
 	<-s.out.done
 	closeNow(s.raw)
 }

@@ -207,12 +207,9 @@ func (s *socketStream) read(cancel func()) {
 		cancel()
 		return
 	}
-	cancel() // before a handler that receives is told that nothing more comes
+	s.out.finish(s.ws.Goodbye(err)) // the handler's end is told no more
+	cancel()                        // before a handler that receives is told that nothing more comes
 	s.in.close(io.ErrUnexpectedEOF)
-	if frame := s.ws.Goodbye(err); frame != nil {
-		s.out.post(frame)
-	}
-	s.out.finish()
 }
 
 func (s *socketStream) readMessages() error {
@@ -318,19 +315,20 @@ func (s *socketStream) SendHeader(md metadata.MD) error {
 // end tells the client how the stream ended, and waits until it has heard it, or
 // is gone.
 func (s *socketStream) end(outcome *rpc.Outcome, reading <-chan struct{}) {
+	var last []byte
 	if s.controls {
-		s.post(websocket.Binary, appendJSON(nil, serverControl{End: newServerEnd(outcome.Status, outcome.Header, outcome.Trailer)}))
+		last = appendJSON(nil, serverControl{End: newServerEnd(outcome.Status, outcome.Header, outcome.Trailer)})
+		last = s.ws.Wrap(last, 0, websocket.Binary)
 	}
-	s.out.post(s.ws.CloseFrame(closeCode(outcome.Status), outcome.Status.Message()))
+	last = append(last, s.ws.CloseFrame(closeCode(outcome.Status), outcome.Status.Message())...)
+	s.out.finish(last)
 	s.in.close(io.ErrClosedPipe) // who reads is not held up any more
 	s.part(reading)
 }
 
 // giveUp ends a stream whose client has not even begun it.
 func (s *socketStream) giveUp(err error) {
-	if frame := s.ws.Goodbye(err); frame != nil {
-		s.out.post(frame)
-	}
+	s.out.finish(s.ws.Goodbye(err))
 	reading := make(chan struct{})
 	go func() {
 		defer close(reading)
@@ -339,10 +337,9 @@ func (s *socketStream) giveUp(err error) {
 	s.part(reading)
 }
 
-// part closes the connection when what is queued has been written and the client
-// has closed its side.
+// part closes the connection when the last of what is queued has been written and
+// the client has closed its side.
 func (s *socketStream) part(reading <-chan struct{}) {
-	s.out.finish()
 	timer := time.AfterFunc(drainTimeout, func() { closeNow(s.raw) })
 	<-s.out.done
 	timer.Stop()
