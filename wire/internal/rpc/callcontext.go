@@ -12,15 +12,17 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// A CallContext is the context of a call that comes in on a connection of
-// calls. It is all in one: what five contexts around each other would hold, and
-// its Done channel and timer are made when somebody asks for them. Most
-// handlers never do.
+// A CallContext is the context of a call that comes in. It is all in one: what
+// five contexts around each other would hold, and its Done channel and timer are
+// made when somebody asks for them. Most handlers never do.
 //
 // It ends when the call does, when the client cancels it, when the connection
-// ends, or at its deadline. [Flights] makes it.
+// ends, or at its deadline. On a connection of calls [Flights] makes it. Where a
+// request has a context already, as in HTTP, ServerConfig.Unary makes it within
+// that one.
 type CallContext struct {
-	flights  *Flights
+	flights  *Flights        // nil within another context
+	within   context.Context //nolint:containedctx // nil on a connection of calls
 	key      Key
 	canceled bool // by the client; flights.mu
 	// The others in flight.
@@ -39,6 +41,16 @@ type CallContext struct {
 	done      chan struct{} // nil until it is asked for
 	err       error
 	callbacks map[*func()]struct{}
+	leave     func() bool // ends the waiting for within
+}
+
+// newContext makes the context of a call within another.
+func newContext(ctx context.Context) *CallContext {
+	c := &CallContext{within: ctx}
+	if d, ok := ctx.Deadline(); ok {
+		c.deadline = d
+	}
+	return c
 }
 
 // begin sets what the handler finds in the context.
@@ -79,6 +91,10 @@ func (c *CallContext) Err() error {
 	err := c.err
 	late := err == nil && !c.deadline.IsZero() && !time.Now().Before(c.deadline)
 	c.mu.Unlock()
+	if err == nil && c.within != nil && c.within.Err() != nil {
+		c.end(c.within.Err())
+		return c.within.Err()
+	}
 	if late {
 		c.end(context.DeadlineExceeded)
 		return context.DeadlineExceeded
@@ -96,7 +112,11 @@ func (c *CallContext) Value(key any) any {
 		return c.peer
 	case keys.stream:
 		return grpc.ServerTransportStream(&c.stream)
-	case callerKey{}:
+	}
+	if c.within != nil {
+		return c.within.Value(key)
+	}
+	if key == (callerKey{}) {
 		if c.flights.caller == nil {
 			return nil
 		}
@@ -148,8 +168,11 @@ func (c *CallContext) ClampDeadline(d time.Time) {
 	}
 }
 
-// arm starts the timer. c.mu is held.
+// arm starts the timer, and the waiting for the end of within. c.mu is held.
 func (c *CallContext) arm() {
+	if c.within != nil && c.leave == nil && c.err == nil {
+		c.leave = context.AfterFunc(c.within, func() { c.end(c.within.Err()) })
+	}
 	if c.timer == nil && c.err == nil && !c.deadline.IsZero() {
 		c.timer = time.AfterFunc(time.Until(c.deadline), func() { c.end(context.DeadlineExceeded) })
 	}
@@ -168,9 +191,12 @@ func (c *CallContext) end(err error) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	callbacks := c.callbacks
+	callbacks, leave := c.callbacks, c.leave
 	c.callbacks = nil
 	c.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
 	for f := range callbacks {
 		(*f)()
 	}

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -59,18 +58,16 @@ func (c *ServerConfig) Lookup(path string) (*everywire.Method, error) {
 
 // Unary runs one unary call as every wire owes it: deadline, metadata, peer,
 // transport stream, stats, interceptors, panics, limits. It returns when the
-// handler has. ctx is the call's own if it is a [*CallContext].
+// handler has. ctx is the call's own if it is a [*CallContext], else that of a
+// request.
 func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
-	var stream *transportStream
-	var out *Outcome
-	if call, ok := ctx.(*CallContext); ok {
-		stream, out = call.begin(in.Method, in.Metadata, in.Peer, in.Timeout), &call.outcome
-	} else {
-		var cancel context.CancelFunc
-		ctx, stream, cancel = newContext(ctx, in)
-		defer cancel()
-		out = new(Outcome)
+	call, own := ctx.(*CallContext)
+	if !own {
+		call = newContext(ctx)
+		defer call.end(context.Canceled)
+		ctx = call
 	}
+	stream, out := call.begin(in.Method, in.Metadata, in.Peer, in.Timeout), &call.outcome
 	st := c.beginStats(ctx, in.Method, in.Metadata, in.Peer)
 	if st != nil {
 		ctx = st.ctx
@@ -83,19 +80,6 @@ func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
 	st.sentTrailer(trailer)
 	st.end(out, err)
 	return out
-}
-
-// newContext makes the context of a call on a wire that has one already, such
-// as that of an HTTP request.
-func newContext(ctx context.Context, in *Incoming) (context.Context, *transportStream, context.CancelFunc) {
-	cancel := func() {}
-	if in.Timeout != 0 {
-		ctx, cancel = context.WithTimeout(ctx, in.Timeout)
-	}
-	ctx = metadata.NewIncomingContext(ctx, in.Metadata)
-	ctx = peer.NewContext(ctx, in.Peer)
-	stream := &transportStream{method: in.Method.Path()}
-	return grpc.NewContextWithServerTransportStream(ctx, stream), stream, cancel
 }
 
 func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) (err error) {
