@@ -11,6 +11,14 @@ func (ts *types) problem() *response {
 		},
 		Required: []string{"type", "value"},
 	}
+	fault := &jsonSchema{
+		Type: "object", Description: "One thing that is wrong with the request.",
+		Properties: ordered[*jsonSchema]{
+			{"field", described(&jsonSchema{Type: "string"}, "The field's path in the request, such as where.name.")},
+			{"detail", &jsonSchema{Type: "string"}},
+		},
+		Required: []string{"field", "detail"},
+	}
 	ref := ts.reference("problem", "Problem", func(s *jsonSchema) {
 		s.Description = "A problem document (RFC 9457)."
 		s.Properties = ordered[*jsonSchema]{
@@ -20,6 +28,7 @@ func (ts *types) problem() *response {
 			{"detail", described(&jsonSchema{Type: "string"}, "What went wrong, for people.")},
 			{"code", described(&jsonSchema{Type: "string"}, "gRPC's name of the code, such as NOT_FOUND; a number in decimal if it has none.")},
 			{"details", listOf(detail)},
+			{"errors", listOf(fault)},
 		}
 		s.always = []string{"type", "title", "status", "detail", "code"}
 	})

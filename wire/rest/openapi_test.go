@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	stdjson "encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/describe"
+	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -149,6 +151,48 @@ func TestDocumentIsTrue(t *testing.T) {
 	for _, m := range docRegistry().Methods() {
 		if !seen[m.FullName()] {
 			t.Errorf("the document lacks %s", m.FullName())
+		}
+	}
+}
+
+// TestProblemIsDescribed: the document's Problem has the members of ours.
+func TestProblemIsDescribed(t *testing.T) {
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct {
+					Items struct{ Properties map[string]any }
+				}
+				Required []string
+			}
+		}
+	}
+	if err := stdjson.Unmarshal(ask(docHandler(t, docRegistry(), "", nil), "GET", "/openapi.json").Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	described := doc.Components.Schemas["Problem"]
+	text, err := stdjson.Marshal(problem{Details: []code.Detail{{}}, Errors: []fieldError{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, always map[string]any
+	if err := stdjson.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = stdjson.Marshal(problem{}); err != nil || stdjson.Unmarshal(text, &always) != nil {
+		t.Fatal(err)
+	}
+	names := func(of map[string]any) []string { return slices.Sorted(maps.Keys(of)) }
+	if got := slices.Sorted(maps.Keys(described.Properties)); !slices.Equal(got, names(all)) {
+		t.Errorf("the document has %v, a problem %v", got, names(all))
+	}
+	if got := slices.Sorted(slices.Values(described.Required)); !slices.Equal(got, names(always)) {
+		t.Errorf("the document requires %v, a problem has always %v", got, names(always))
+	}
+	for _, list := range []string{"details", "errors"} {
+		one := all[list].([]any)[0].(map[string]any)
+		if got := names(described.Properties[list].Items.Properties); !slices.Equal(got, names(one)) {
+			t.Errorf("%s: the document has %v, a problem %v", list, got, names(one))
 		}
 	}
 }
