@@ -40,6 +40,7 @@ var options = []OptionDoc{
 	{"codec", []string{"rest"}, []string{"json", "msgpack", "cbor"}, "how requests and replies are encoded (default json); a server takes all", dialSide},
 	{"compression", []string{"connect"}, []string{"gzip", "br", "zstd"}, "how requests are compressed (default not at all)", dialSide},
 	{"compression", []string{"rest", "jsonrpc+http", "connect"}, []string{"gzip", "br", "zstd"}, "how requests of 1 KiB and more are compressed, and what is accepted of replies (default not at all)", dialSide},
+	{"compressmin", []string{"connect"}, nil, "the size in bytes from which requests are compressed (default 1024)", dialSide},
 	{"get", []string{"connect"}, []string{""}, "call methods without side effects by GET, which caches understand", dialSide},
 	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "how calls are spread over several addresses (default pick_first)", dialSide},
 	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc"}, []string{""}, "a new connection for every call", dialSide},

@@ -77,6 +77,9 @@ func dial(req *suite.ClientCompatRequest) (*wire.Conn, error) {
 	case suite.Compression_COMPRESSION_ZSTD:
 		options["compression"] = "zstd"
 	}
+	if options["compression"] != "" {
+		options["compressmin"] = "0" // the suite's messages are small
+	}
 	if req.GetUseGetHttpMethod() {
 		options["get"] = ""
 	}
@@ -238,9 +241,6 @@ func (a *attempt) talk(stream grpc.ClientStream, reply proto.Message) (end, err 
 		defer time.AfterFunc(time.Duration(ms.AfterCloseSendMs)*time.Millisecond, a.cancel).Stop()
 	}
 	for {
-		if n, ok := timing.(*suite.ClientCompatRequest_Cancel_AfterNumResponses); ok && len(a.result.Payloads) >= int(n.AfterNumResponses) {
-			a.cancel()
-		}
 		end := a.receive(stream, reply)
 		if end != nil {
 			return end, nil
@@ -261,5 +261,9 @@ func (a *attempt) receive(stream grpc.ClientStream, reply proto.Message) error {
 		return status.Errorf(codes.Internal, "%T has no payload", out)
 	}
 	a.result.Payloads = append(a.result.Payloads, r.GetPayload())
+	n, ok := a.req.GetCancel().GetCancelTiming().(*suite.ClientCompatRequest_Cancel_AfterNumResponses)
+	if ok && len(a.result.Payloads) >= int(n.AfterNumResponses) {
+		a.cancel()
+	}
 	return nil
 }

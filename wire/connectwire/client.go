@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,7 +52,7 @@ const maxClients = 10_000
 // NewConn returns a client's connection: HTTP/2 over TLS or in cleartext, with
 // HTTP/1.1 for servers that choose it by ALPN and with the option http=1.1. Its other
 // options are protocol (connect, grpc-web), codec (protobuf, json, msgpack, cbor),
-// compression (gzip, br, zstd) and get.
+// compression (gzip, br, zstd), compressmin and get.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	codec, err := codecNamed(cfg.Options["codec"])
 	if err != nil {
@@ -63,7 +64,13 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if len(cfg.Addrs) > 0 && !strings.Contains(cfg.Addrs[0], "/") { // not the path of a socket
 		c.base.Host = cfg.Addrs[0]
 	}
-	c.options = []connect.ClientOption{connect.WithCodec(codec), connect.WithCompressMinBytes(httpbody.MinSize)}
+	least := httpbody.MinSize
+	if text, ok := cfg.Options["compressmin"]; ok {
+		if least, err = strconv.Atoi(text); err != nil || least < 0 {
+			return nil, fmt.Errorf("the option compressmin is %q: it is a number of bytes", text)
+		}
+	}
+	c.options = []connect.ClientOption{connect.WithCodec(codec), connect.WithCompressMinBytes(least)}
 	switch p := cfg.Options["protocol"]; p {
 	case "", "connect":
 	case "grpc-web":
