@@ -35,14 +35,14 @@ func (no *refusal) with(header, value string) *refusal {
 }
 
 func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
-	if no.upgrade { // RFC 9110, section 15.5.22
+	if no.upgrade && r.ProtoMajor == 1 { // RFC 9110, section 15.5.22
 		w.Header()["Upgrade"], w.Header()["Connection"] = []string{"websocket"}, []string{"Upgrade"}
 	}
 	if no.header != "" {
 		w.Header()[no.header] = []string{no.value}
 	}
-	if no.closing && r.ProtoMajor == 1 { // HTTP/2 ends the stream by itself
-		w.Header()["Connection"] = []string{"close"}
+	if no.closing {
+		closeAfter(w, r)
 	}
 	if no.status == http.StatusNoContent {
 		w.WriteHeader(no.status)

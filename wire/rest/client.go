@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -23,19 +22,15 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
-	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
-
-// maxIdleConns is how many idle connections a client keeps.
-const maxIdleConns = 512
 
 type conn struct {
 	cfg       rpc.ClientConfig
 	format    *format         // of requests
 	coding    httpbody.Coding // of long requests
 	wants     http.Header     // what requests say about replies
-	transport *roundtrip.Transport
+	transport transport
 	scheme    string
 	host      string // of the Host header
 	prefix    string // of all paths
@@ -49,6 +44,15 @@ type conn struct {
 // option reconnect each call opens and closes one of its own. It refuses
 // routes of cfg.Methods that the wire does not support.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	return newConn(cfg, newTransport)
+}
+
+// NewHTTP3Conn is [NewConn] over HTTP/3.
+func NewHTTP3Conn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	return newConn(cfg, newHTTP3)
+}
+
+func newConn(cfg *rpc.ClientConfig, over func(*rpc.ClientConfig) (transport, error)) (rpc.Conn, error) {
 	c := &conn{cfg: *cfg, format: jsonFormat, wants: http.Header{}, scheme: "http", host: "localhost", prefix: strings.TrimSuffix(cfg.Path, "/"), agent: []string{cfg.UserAgent}}
 	if len(cfg.Addrs) > 0 && !strings.Contains(cfg.Addrs[0], "/") { // not the path of a socket
 		c.host = cfg.Addrs[0]
@@ -62,7 +66,7 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		}
 		c.wants["Accept"] = c.format.header
 	}
-	if name := cfg.Options["compress"]; name != "" {
+	if name := cfg.Options["compression"]; name != "" {
 		var ok bool
 		if c.coding, ok = httpbody.ParseCoding(name); !ok {
 			return nil, fmt.Errorf("rest: there is no content coding %q", name)
@@ -76,14 +80,9 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 			}
 		}
 	}
-	c.transport = &roundtrip.Transport{
-		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, alpn) },
-		MaxIdle:     maxIdleConns,
-		IdleTimeout: clientIdleTimeout,
-		MaxHead:     headerLimit(cfg.Limits.MaxMetadata),
-	}
-	if _, reconnect := cfg.Options["reconnect"]; reconnect {
-		c.transport.MaxIdle = 0
+	var err error
+	if c.transport, err = over(&c.cfg); err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
 	}
 	return c, nil
 }

@@ -139,7 +139,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 && !web.IsOurs(r) {
 		// A request with both a length and chunks must close its connection
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
-		w.Header()["Connection"] = []string{"close"}
+		closeAfter(w, r)
 	}
 	if h.cors.Answer(w, r) {
 		return
@@ -180,23 +180,61 @@ func (h *handler) serveUnary(x *exchange, w http.ResponseWriter, r *http.Request
 	x.respond(w, r)
 }
 
-// unary answers for a handler that ends its goroutine, and then the
-// connection's. A panic that comes as far as here goes on to net/http.
-func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) *rpc.Outcome {
+// closeAfter ends a connection of HTTP/1.1 after the response; later versions
+// have no such field (RFC 9113, section 8.2.2), and each request its stream.
+func closeAfter(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		w.Header()["Connection"] = []string{"close"}
+	}
+}
+
+// unary answers for a handler that ends its goroutine, and then, on HTTP/1.1, the
+// connection's. A panic that comes as far as here goes on to the server.
+func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) (outcome *rpc.Outcome) {
+	if r.ProtoMajor > 1 {
+		// Servers of later versions reset a stream whose goroutine ends, and what
+		// was written is lost.
+		if !returns(func() { outcome = h.cfg.Unary(r.Context(), &x.in) }) {
+			outcome = &rpc.Outcome{Status: rpc.DidNotReturn}
+		}
+		return outcome
+	}
 	returned := false
 	defer func() {
 		if !returned {
 			httpStatus := code.HTTP(rpc.DidNotReturn.Code())
 			body := encodeProblem(httpStatus, rpc.DidNotReturn)
-			w.Header()["Connection"] = []string{"close"}
+			closeAfter(w, r)
 			w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
 			write(w, r, httpStatus, problemHeader, body)
 			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
 		}
 	}()
-	outcome := h.cfg.Unary(r.Context(), &x.in)
+	outcome = h.cfg.Unary(r.Context(), &x.in)
 	returned = true
 	return outcome
+}
+
+// returns runs f on a goroutine of its own and reports whether it came back,
+// which it does not if it ends its goroutine. Its panics are the caller's.
+func returns(f func()) (ok bool) {
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if !ok {
+				panicked = recover()
+			}
+		}()
+		f()
+		ok = true
+	}()
+	<-done
+	if panicked != nil {
+		panic(panicked)
+	}
+	return ok
 }
 
 // runKeyed runs a call that has a key, and remembers what it came to.

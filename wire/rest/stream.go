@@ -242,7 +242,7 @@ func (s *responseStream) problem(r *http.Request, outcome *rpc.Outcome) {
 		return
 	}
 	body := encodeProblem(httpStatus, outcome.Status)
-	h["Connection"] = []string{"close"}
+	closeAfter(s.w, r)
 	h["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
 	write(s.w, r, httpStatus, problemHeader, body)
 	_ = s.flush() // fails only if the client is gone

@@ -18,12 +18,16 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 	"github.com/everywire/everywire/wire/internal/websocket"
 )
 
 // NewStream opens a stream on a WebSocket of its own, whatever its kind: what
 // else carries a server stream cannot say headers and trailers at their time.
 func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, path string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if _, packets := c.transport.(http3Transport); packets {
+		return nil, rpc.NoStreams("rest+h3") // WebSockets over HTTP/3 (RFC 9220) are not quic-go's
+	}
 	return c.cfg.NewStream(ctx, desc, path, jsonFormat.codec, opts,
 		func(ctx context.Context, call *rpc.Outgoing, broken func(error)) (rpc.ClientTransport, error) {
 			if _, _, err := everywire.SplitMethod(path); err != nil || path[0] != '/' {
@@ -82,7 +86,7 @@ func (c *conn) openSocket(ctx context.Context, call *rpc.Outgoing, broken func(e
 }
 
 func (c *conn) connect(ctx context.Context, call *rpc.Outgoing, broken func(error)) (*clientSocket, error) {
-	raw, err := c.cfg.Dial(ctx, alpn)
+	raw, err := c.cfg.Dial(ctx, web.HTTP11)
 	if err != nil {
 		return nil, err
 	}

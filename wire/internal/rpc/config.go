@@ -186,6 +186,15 @@ type Server interface {
 	Shutdown(ctx context.Context) error
 }
 
+// A PacketServer is a [Server] of a wire on packets.
+type PacketServer interface {
+	// ServePacket serves the clients that conn hears of until Shutdown; it then
+	// returns nil. It leaves conn open.
+	ServePacket(conn net.PacketConn) error
+	// Shutdown is [Server]'s.
+	Shutdown(ctx context.Context) error
+}
+
 // A Conn is a client's connection. Each wire package has a constructor
 // func(*ClientConfig) (Conn, error); it does not wait for the network.
 type Conn interface {

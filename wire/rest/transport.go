@@ -1,0 +1,158 @@
+package rest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+
+	"github.com/everywire/everywire/wire/internal/roundtrip"
+	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
+)
+
+const (
+	// maxIdleConns is how many idle connections of HTTP/1.1 a client keeps, and
+	// clientIdleTimeout for how long: a server keeps them longer.
+	maxIdleConns      = 512
+	clientIdleTimeout = 90 * time.Second
+)
+
+// A transport carries the requests of a client.
+type transport interface {
+	http.RoundTripper
+	// Close ends the requests in flight too.
+	Close()
+}
+
+// newTransport makes what carries requests over HTTP/1.1, or over HTTP/2 with the
+// option http=2.
+func newTransport(cfg *rpc.ClientConfig) (transport, error) {
+	_, perCall := cfg.Options["reconnect"]
+	switch version := cfg.Options["http"]; {
+	case version == "2" && perCall:
+		return nil, errors.New("a connection of HTTP/2 is for many calls: option reconnect goes with http=1.1")
+	case version == "2":
+		return newHTTP2(cfg), nil
+	case version != "" && version != "1.1":
+		return nil, fmt.Errorf("there is no HTTP/%s among 1.1 and 2", version)
+	}
+	t := &roundtrip.Transport{
+		Dial:        func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, web.HTTP11) },
+		MaxIdle:     maxIdleConns,
+		IdleTimeout: clientIdleTimeout,
+		MaxHead:     web.MaxHead(cfg.Limits),
+	}
+	if perCall {
+		t.MaxIdle = 0
+	}
+	return t, nil
+}
+
+// An http2Transport is net/http's over HTTP/2 alone.
+type http2Transport struct {
+	*http.Transport
+	conns *roundtrip.Conns
+}
+
+func newHTTP2(cfg *rpc.ClientConfig) *http2Transport {
+	t := &http2Transport{conns: roundtrip.NewConns(cfg.DialAddr)}
+	tracked := *cfg
+	tracked.DialAddr = t.conns.DialAddr
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return tracked.Dial(ctx, web.HTTP2) }
+	t.Transport = &http.Transport{
+		DialContext:            dial,
+		DialTLSContext:         dial,
+		DisableCompression:     true,
+		IdleConnTimeout:        clientIdleTimeout,
+		MaxResponseHeaderBytes: int64(web.MaxHead(cfg.Limits)),
+		Protocols:              new(http.Protocols),
+	}
+	t.Protocols.SetHTTP2(cfg.TLS != nil)
+	t.Protocols.SetUnencryptedHTTP2(cfg.TLS == nil)
+	return t
+}
+
+// Close is [transport]'s.
+func (t *http2Transport) Close() {
+	t.conns.Close()
+	t.CloseIdleConnections()
+}
+
+// handshakeTimeout is how long a server may say nothing while a connection of
+// HTTP/3 begins. Where nobody listens, mostly nothing says so.
+const handshakeTimeout = 5 * time.Second
+
+// An http3Transport is quic-go's.
+type http3Transport struct {
+	*http3.Transport
+	conn *atomic.Pointer[quic.Conn] // the last that was opened
+}
+
+// newHTTP3 makes what carries requests over HTTP/3 (RFC 9114) to the first
+// address that answers.
+func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
+	if cfg.TLS == nil {
+		return nil, errors.New("HTTP/3 is always over TLS")
+	}
+	if _, perCall := cfg.Options["reconnect"]; perCall {
+		return nil, errors.New("a connection of HTTP/3 is for many calls: option reconnect goes with HTTP/1.1")
+	}
+	t := http3Transport{conn: new(atomic.Pointer[quic.Conn]), Transport: &http3.Transport{
+		TLSClientConfig:        cfg.TLS,
+		MaxResponseHeaderBytes: web.MaxHead(cfg.Limits),
+		DisableCompression:     true,
+		QUICConfig:             &quic.Config{HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: clientIdleTimeout},
+		Logger:                 cfg.Logger,
+	}}
+	t.Dial = func(ctx context.Context, _ string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
+		var errs []error
+		for _, addr := range cfg.Addrs {
+			named := secure.Clone()
+			if named.ServerName = cfg.TLS.ServerName; named.ServerName == "" {
+				named.ServerName = rpc.HostOf(addr)
+			}
+			conn, err := quic.DialAddr(ctx, addr, named, config)
+			if err == nil {
+				t.conn.Store(conn)
+				return conn, nil
+			}
+			errs = append(errs, err)
+		}
+		return nil, &rpc.DialError{Target: cfg.Target, Err: errors.Join(errs...)}
+	}
+	return t, nil
+}
+
+// RoundTrip is [http.RoundTripper]'s. It tells a GotConn hook of the connection
+// when the response is there.
+func (t http3Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := t.Transport.RoundTrip(r)
+	trace := httptrace.ContextClientTrace(r.Context())
+	if conn := t.conn.Load(); err == nil && trace != nil && trace.GotConn != nil && conn != nil {
+		trace.GotConn(httptrace.GotConnInfo{Conn: quicPeer{conn: conn}})
+	}
+	return res, err
+}
+
+// Close is [transport]'s.
+func (t http3Transport) Close() { _ = t.Transport.Close() } // all connections are closed, whatever it says
+
+// A quicPeer says who the peer of a connection is, as a net.Conn does; it does
+// nothing else.
+type quicPeer struct {
+	net.Conn
+	conn *quic.Conn
+}
+
+func (p quicPeer) RemoteAddr() net.Addr                 { return p.conn.RemoteAddr() }
+func (p quicPeer) LocalAddr() net.Addr                  { return p.conn.LocalAddr() }
+func (p quicPeer) ConnectionState() tls.ConnectionState { return p.conn.ConnectionState().TLS }
