@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -32,6 +33,10 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 	t, err := ParseTarget(target)
 	if err != nil {
 		return nil, err
+	}
+	maker := makers[t.shape()]
+	if maker.conn == nil {
+		return nil, targetError(target, "%s is what a server speaks: a client names one wire, such as %s", t.Wire, t.examples())
 	}
 	if err := t.checkOptions(dialSide); err != nil {
 		return nil, targetError(target, "%v", err)
@@ -64,7 +69,6 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 		Options:   t.Options,
 		UserAgent: userAgent,
 	}
-	maker := makers[t.shape()]
 	if cfg.offers != nil && !maker.bothWays {
 		return nil, targetError(target, "%s goes one way only: its server cannot call what WithOffers has", shapeName(&t))
 	}
@@ -79,9 +83,25 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 	return c, nil
 }
 
+// examples are targets by which a server of every wire is called.
+func (t *Target) examples() string {
+	var texts []string
+	for _, w := range []string{"rest", "grpc", "jsonrpc"} {
+		one := Target{Wire: w, Transport: t.Transport, TLS: t.TLS, Addrs: t.Addrs}
+		if w == "rest" && t.Transport == "tcp" {
+			one.Transport = "http"
+		}
+		texts = append(texts, one.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
 func (t *Target) network() string {
-	if t.Transport == "unix" {
+	switch t.Transport {
+	case "unix":
 		return "unix"
+	case "h3":
+		return "udp"
 	}
 	return "tcp"
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/everywire/everywire/wire/connectwire"
 	"github.com/everywire/everywire/wire/grpcwire"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/jsonrpc"
@@ -11,7 +12,8 @@ import (
 // maker makes the two ends of one shape of target.
 type maker struct {
 	server func(*rpc.ServerConfig) (rpc.Server, error)
-	conn   func(*rpc.ClientConfig) (rpc.Conn, error)
+	// conn is nil if there is no such client.
+	conn func(*rpc.ClientConfig) (rpc.Conn, error)
 	// bothWays is set if a server can call its client.
 	bothWays bool
 }
@@ -28,4 +30,8 @@ var makers = map[shape]maker{
 	{"msgpackrpc", "unix"}: {msgpackrpc.NewServer, msgpackrpc.NewConn, true},
 	{"grpc", "tcp"}:        {grpcwire.NewServer, grpcwire.NewConn, false},
 	{"grpc", "unix"}:       {grpcwire.NewServer, grpcwire.NewConn, false},
+	{"any", "tcp"}:         {newAnyServer, nil, false},
+	{"any", "unix"}:        {newAnyServer, nil, false},
+	{"connect", "http"}:    {connectwire.NewServer, connectwire.NewConn, false},
+	{"connect", "unix"}:    {connectwire.NewServer, connectwire.NewConn, false},
 }

@@ -15,7 +15,8 @@ import (
 // A Target says where a service is and how to speak to it. See the package
 // comment for its text form.
 type Target struct {
-	// Wire is rest, jsonrpc, msgpackrpc or grpc.
+	// Wire is rest, jsonrpc, msgpackrpc, grpc or connect, or any for a server of
+	// all.
 	Wire string
 	// Transport is http, tcp, unix or ws.
 	Transport string
@@ -43,6 +44,8 @@ var wires = []struct {
 	{"jsonrpc", []string{"tcp", "http", "unix", "ws"}, false},
 	{"msgpackrpc", []string{"tcp", "unix"}, false},
 	{"grpc", []string{"tcp", "unix"}, true},
+	{"connect", []string{"http", "unix"}, true},
+	{"any", []string{"tcp", "unix"}, true},
 }
 
 // Wires returns the names of the wires.
@@ -52,6 +55,17 @@ func Wires() []string {
 		names[i] = w.name
 	}
 	return names
+}
+
+// Transports returns the transports of a wire, the default first; nil if there is
+// no such wire.
+func Transports(wire string) []string {
+	for _, w := range wires {
+		if w.name == wire {
+			return slices.Clone(w.transports)
+		}
+	}
+	return nil
 }
 
 // ParseTarget reads a target. Its errors are of type [*TargetError].

@@ -67,6 +67,8 @@ func armOf(name string) (plan.Arm, error) {
 		return plan.Arm{}, fmt.Errorf("%w; the references are %s", err, strings.Join(ref.Names(), ", "))
 	}
 	switch {
+	case shape.Wire == "any":
+		return plan.Arm{}, usagef("%s: any is every wire: name those to measure", name)
 	case shape.TLS:
 		return plan.Arm{}, usagef("%s: compare measures cleartext for now", name)
 	case shape.Transport == "unix":

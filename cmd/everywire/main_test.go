@@ -3,14 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/metadata"
+
+	"github.com/everywire/everywire/wire"
 )
 
 // TestMain lets the test's own program be the child processes of compare.
@@ -82,6 +86,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"compare", "--wires", "rest,soap"}, `no wire "soap"`},
 		{[]string{"compare", "--wires", "grpc?codec=xml"}, "it is one of protobuf, json, msgpack, cbor"},
 		{[]string{"compare", "--wires", "rest+tls"}, "cleartext for now"},
+		{[]string{"compare", "--wires", "any"}, "any is every wire: name those to measure"},
+		{[]string{"call", "any://h:1", "arith.Arith/Sum", "{}"}, "names one wire, such as rest://h:1, grpc://h:1"},
 		{[]string{"compare", "--wires", "rest+unix"}, "rest+unix: compare measures TCP; a unix socket crosses no network"},
 		{[]string{"compare", "--link", "rtt=4"}, "rtt=4 is no duration such as 4.364ms; or loopback"},
 		{[]string{"compare", "--link", "paris"}, `"paris" is no named link; there are fremont (rtt=4.364ms), london`},
@@ -167,6 +173,29 @@ func TestHelp(t *testing.T) {
 	stdout, _, status := command(t, "", "targets")
 	if status != exitOK || !strings.Contains(stdout, "reconnect") {
 		t.Errorf("targets: status %d, %s", status, stdout)
+	}
+	checkWidth(t, "targets", stdout)
+	var tables struct {
+		Wires []struct {
+			Wire       string
+			Transports []string
+		}
+		Options []struct {
+			Option, End, Meaning string
+			Targets, Values      []string
+		}
+	}
+	stdout, _, status = command(t, "", "targets", "--json")
+	if err := json.Unmarshal([]byte(stdout), &tables); err != nil || status != exitOK {
+		t.Fatalf("targets --json: status %d, %v", status, err)
+	}
+	if len(tables.Wires) != len(wire.Wires()) || len(tables.Options) != len(wire.TargetOptions()) {
+		t.Errorf("targets --json has %d wires and %d options", len(tables.Wires), len(tables.Options))
+	}
+	for _, o := range tables.Options {
+		if o.Option == "" || o.Meaning == "" || len(o.Targets) == 0 || !slices.Contains([]string{"client", "server", "both"}, o.End) {
+			t.Errorf("targets --json has the option %+v", o)
+		}
 	}
 	long, _, _ := command(t, "", "compare", "--help")
 	if stdout, _, status = command(t, "", "help", "compare"); status != exitOK || stdout != long {

@@ -2,35 +2,62 @@ package grpcwire
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 
 	"google.golang.org/grpc/peer"
 
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
 // A Handler serves gRPC behind a server of HTTP/2 that is another's, or that has
 // other requests on the same connection. grpc-go's own server of HTTP/2 is
 // quicker and drains by itself: see [NewServer].
 //
-// A Handler is a server apart, for grpc-go cuts such calls off when it drains:
-// here the server of HTTP is drained first, and waits for them.
+// It is a server apart, for to drain grpc-go cuts such calls off. Here they are
+// counted, and waited for.
 type Handler struct {
 	server *server
-	once   sync.Once
+
+	mu     sync.Mutex
+	calls  int
+	idle   chan struct{} // closed when there are no calls, if somebody waits
+	closed bool
 }
 
 // NewHandler makes a handler for all of the registry's methods.
-func NewHandler(cfg *rpc.ServerConfig) (*Handler, error) {
-	return &Handler{server: newServer(cfg, true)}, nil
+func NewHandler(cfg *rpc.ServerConfig) *Handler {
+	return &Handler{server: newServer(cfg, true)}
 }
 
 // ServeHTTP is [http.Handler]'s. It refuses what is not gRPC.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.server.grpc.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, peerOf(r))))
+	if !h.enter() {
+		http.Error(w, "the server is shutting down", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.leave()
+	h.server.grpc.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, web.Peer(r))))
+}
+
+func (h *Handler) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.calls++
+	return true
+}
+
+func (h *Handler) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls--; h.calls == 0 && h.idle != nil {
+		close(h.idle)
+		h.idle, h.closed = nil, true
+	}
 }
 
 // Drain ends the calls that have no end of their own, those that watch the
@@ -40,10 +67,34 @@ func (h *Handler) Drain() {
 	h.server.stopWatches()
 }
 
-// Close ends what is left. The server of HTTP must have been drained.
-func (h *Handler) Close() {
+// Shutdown waits until no call is in flight, or ctx ends, and ends the handler
+// then. Until then calls may still come in: whether they do is for the server
+// before it.
+func (h *Handler) Shutdown(ctx context.Context) error {
 	h.Drain()
-	h.once.Do(h.server.grpc.Stop)
+	h.mu.Lock()
+	idle := h.idle
+	switch {
+	case h.calls == 0:
+		h.closed = true
+	case idle == nil:
+		idle = make(chan struct{})
+		h.idle = idle
+	}
+	h.mu.Unlock()
+	var err error
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.server.grpc.Stop()
+	return err
 }
 
 // peerKey is the context key of a request's *peer.Peer.
@@ -56,17 +107,4 @@ func withPeer(ctx context.Context) context.Context {
 		return peer.NewContext(ctx, p)
 	}
 	return ctx
-}
-
-// peerOf describes the client of a request.
-func peerOf(r *http.Request) *peer.Peer {
-	p := &peer.Peer{Addr: &net.UnixAddr{Name: r.RemoteAddr, Net: "unix"}, AuthInfo: rpc.Insecure}
-	if ap, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		p.Addr = net.TCPAddrFromAddrPort(ap)
-	}
-	p.LocalAddr, _ = r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if r.TLS != nil {
-		p.AuthInfo = rpc.TLSInfo(*r.TLS)
-	}
-	return p
 }

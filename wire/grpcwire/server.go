@@ -70,7 +70,9 @@ func newServer(cfg *rpc.ServerConfig, requests bool, opts ...grpc.ServerOption) 
 // given are the credentials of connections that come as they are: cleartext, or
 // with TLS that was done where wires share a port. Without any a peer would have
 // no AuthInfo.
-type given struct{ credentials.TransportCredentials }
+type given struct {
+	credentials.TransportCredentials
+}
 
 // ServerHandshake is [credentials.TransportCredentials]'s.
 func (given) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {

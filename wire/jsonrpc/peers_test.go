@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
 // TestClientOfJRPC2 calls our server by another implementation.
@@ -134,7 +135,7 @@ func TestTLS(t *testing.T) {
 			conn := dial(t, tr.conn, cfg)
 			var p peer.Peer
 			out, err := everywire.Call[textMessage](t.Context(), conn, "t.Peer/Secure", &empty{}, grpc.Peer(&p))
-			want := map[string]string{"tcp": alpnStream, "http": alpnHTTP1, "ws": alpnHTTP1}[tr.name]
+			want := map[string]string{"tcp": ALPN, "http": web.HTTP11, "ws": web.HTTP11}[tr.name]
 			if err != nil || out.Text != want {
 				t.Errorf("%v, %v, want %s", out, err, want)
 			}

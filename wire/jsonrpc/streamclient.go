@@ -31,7 +31,7 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStreamConn(cfg, framing, alpnStream, func(*stream.ClientConfig) {})
+	return newStreamConn(cfg, framing, ALPN, func(*stream.ClientConfig) {})
 }
 
 // newStreamConn makes a client; adapt may change the engine's configuration.

@@ -20,8 +20,8 @@ import (
 // cancelMethod is the notification that ends a request in flight.
 const cancelMethod = "$/cancelRequest"
 
-// alpnStream is what TLS negotiates on streams.
-const alpnStream = "jsonrpc"
+// ALPN is what TLS negotiates on streams (RFC 7301).
+const ALPN = "jsonrpc"
 
 // NewServer makes a server of JSON-RPC over byte streams.
 func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
@@ -29,7 +29,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, _, err := streamServerConfig(cfg, framing, alpnStream)
+	engine, _, err := streamServerConfig(cfg, framing, ALPN)
 	if err != nil {
 		return nil, err
 	}

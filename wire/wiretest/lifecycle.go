@@ -87,7 +87,7 @@ func closing(t *testing.T, s *suite) {
 // stays so until a server takes it.
 func unserved(t *testing.T, s *suite) wire.Target {
 	t.Helper()
-	target, err := wire.ParseTarget(serveTarget(t, s.shape))
+	target, err := wire.ParseTarget(s.serveTarget(t, s.shape))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,12 +20,20 @@ import (
 
 // Run runs the suite on the wire that shape names: a target without its
 // address, such as "grpc?codec=json".
-func Run(t *testing.T, shape string) {
+func Run(t *testing.T, shape string) { run(t, shape, false) }
+
+// RunShared is Run with servers that serve every wire on one port.
+func RunShared(t *testing.T, shape string) { run(t, shape, true) }
+
+func run(t *testing.T, shape string, shared bool) {
 	target, err := wire.ParseShape(shape)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &suite{shape: target}
+	s := &suite{shape: target, shared: shared}
+	if shared && s.is("jsonrpc+ws") {
+		s.shape.Path = "/rpc"
+	}
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, g := range []struct {
 		name string
@@ -60,7 +68,8 @@ func Run(t *testing.T, shape string) {
 }
 
 type suite struct {
-	shape wire.Target
+	shape  wire.Target
+	shared bool // servers are any://
 }
 
 // patience bounds every wait of the suite: long enough for a slow machine,
@@ -119,7 +128,7 @@ func (s *suite) start(t *testing.T, register func(*probe, ...everywire.RegistryO
 	reg := register(p.probe, append(o.registry, everywire.WithLogger(quiet))...)
 	shape := s.shape
 	shape.TLS = shape.TLS || o.tls
-	server, err := wire.Serve(context.WithoutCancel(t.Context()), reg, []string{serveTarget(t, shape)}, append(o.serve, wire.WithLogger(quiet))...)
+	server, err := wire.Serve(context.WithoutCancel(t.Context()), reg, []string{s.serveTarget(t, shape)}, append(o.serve, wire.WithLogger(quiet))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +157,14 @@ func (s *suite) dial(t *testing.T, target wire.Target, opts ...wire.DialOption) 
 
 // serveTarget is where a server of the given shape listens: a free port, or a
 // socket in a folder of the test's. Options for the client are left out.
-func serveTarget(t *testing.T, shape wire.Target) string {
+func (s *suite) serveTarget(t *testing.T, shape wire.Target) string {
 	shape.Options = nil
+	if s.shared {
+		shape.Wire, shape.Path = "any", ""
+		if shape.Transport != "unix" {
+			shape.Transport = "tcp"
+		}
+	}
 	if shape.Transport == "unix" {
 		return shape.At(filepath.Join(t.TempDir(), "s")).String()
 	}

@@ -69,7 +69,7 @@ func (r *reception) run() (Kind, error) {
 		kind, err := r.frame()
 		switch {
 		case errors.Is(err, errProtocol):
-			return HTTP2, nil //nolint:nilerr // it gets all that was read, and says what is wrong with it
+			return HTTP2, nil // it gets all that was read, and says what is wrong with it
 		case errors.Is(err, errStopping), isTimeout(err):
 			r.sayGoodbye()
 			return More, err

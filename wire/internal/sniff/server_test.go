@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -438,7 +439,8 @@ func TestReceptionAtOnce(t *testing.T) {
 		must(t, c.WriteSettingsAck())
 		must(t, whole(c, c.request("content-type", "application/grpc")))
 		must(t, c.WriteData(1, false, []byte("data")))
-		want := append(b.Bytes()[:len(http2.ClientPreface)+9:len(http2.ClientPreface)+9], b.Bytes()[len(http2.ClientPreface)+18:]...)
+		begin := len(http2.ClientPreface) + 9 // with the SETTINGS
+		want := slices.Concat(b.Bytes()[:begin], b.Bytes()[begin+9:])
 		go func() { _, _ = conn.Write(b.Bytes()) }()
 		got := <-s.taken
 		defer got.conn.Close()

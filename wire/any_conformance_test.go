@@ -1,0 +1,25 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/everywire/everywire/wire/wiretest"
+)
+
+// Every wire does the same where it shares its port with the others.
+func TestConformanceOnOnePort(t *testing.T) {
+	for _, shape := range []string{
+		"rest",
+		"jsonrpc+http",
+		"jsonrpc+tcp",
+		"jsonrpc+tcp?framing=header",
+		"jsonrpc+ws",
+		"msgpackrpc+tcp?meta=on",
+		"grpc",
+		"grpc+unix",
+		"connect",
+		"connect?protocol=grpc-web",
+	} {
+		t.Run(shape, func(t *testing.T) { wiretest.RunShared(t, shape) })
+	}
+}
