@@ -48,6 +48,8 @@ func (*serveCmd) Help() string {
   everywire serve arith --on jsonrpc+tcp://:7070
   printf '{"jsonrpc":"2.0","method":"sum","params":[20,21],"id":1}\n' | nc -N localhost 7070
 
+  everywire serve kv --on any://:8080                    # every wire on one port
+
 Keys and values of kv are bytes; in JSON they are base64. SIGINT or SIGTERM stops the server when
 the calls in flight have ended, a second one stops it at once. "everywire targets" lists what a target may say.`
 }
