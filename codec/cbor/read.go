@@ -154,11 +154,8 @@ func (r *reader) Str() ([]byte, error) {
 // and the size of all of it, without reading it. ok is false if there is none,
 // or not all of it.
 func (r *reader) span(major byte) (content []byte, size int, ok bool) {
-	b := r.data[r.pos:]
-	if len(b) > 0 && b[0]>>5 == major && b[0]&31 < 24 { // as most are
-		if size = 1 + int(b[0]&31); size <= len(b) {
-			return b[1:size], size, true
-		}
+	if n, ok := r.few(major); ok && n < r.Len() {
+		return r.data[r.pos+1:][:n], 1 + n, true
 	}
 	h, err := r.peek()
 	if err != nil || h.typ != typeOf(item{major: major}) {
@@ -172,6 +169,10 @@ func (r *reader) span(major byte) (content []byte, size int, ok bool) {
 // elements, which follow. The input is long enough for them if each takes one
 // byte.
 func (r *reader) ArrayHeader() (int, error) {
+	if n, ok := r.few(majorArray); ok && n < r.Len() {
+		r.pos++
+		return n, nil
+	}
 	h, err := r.take(typeArray)
 	return int(h.length), err
 }
@@ -180,8 +181,22 @@ func (r *reader) ArrayHeader() (int, error) {
 // which follow, the key first. The input is long enough for them if each key
 // and each value takes one byte.
 func (r *reader) MapHeader() (int, error) {
+	if n, ok := r.few(majorMap); ok && 2*n < r.Len() {
+		r.pos++
+		return n, nil
+	}
 	h, err := r.take(typeMap)
 	return int(h.length), err
+}
+
+// few returns the argument of the head that comes next, if its major type is
+// the one wanted and it is a single byte, as most are.
+func (r *reader) few(major byte) (int, bool) {
+	if r.pos >= len(r.data) {
+		return 0, false
+	}
+	n := r.data[r.pos] - major<<5 // wraps around if the type is lower
+	return int(n), n < 24
 }
 
 // Time reads a time of tag 0 or 1; sections 3.4.1 and 3.4.2. The result is in UTC.
