@@ -1,16 +1,12 @@
 package rest
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -41,18 +37,6 @@ type variant struct{ version, server string }
 // maxVariants bounds what is kept: whoever mounts the handler below paths that
 // vary has a document for each.
 const maxVariants = 16
-
-// An asset is something to send.
-type asset struct {
-	contentType string
-	etag        string
-	body        []byte
-}
-
-func newAsset(contentType string, body []byte) *asset {
-	sum := sha256.Sum256(body)
-	return &asset{contentType, `"` + hex.EncodeToString(sum[:12]) + `"`, body}
-}
 
 // documentsOf reads the target's options openapi and docs. Without the document
 // there is nothing that the page could show.
@@ -133,14 +117,7 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request) bool {
 			return true
 		}
 	}
-	header := w.Header()
-	header.Set("Content-Type", a.contentType)
-	header.Set("ETag", a.etag)
-	header.Set("Cache-Control", "no-cache") // ask each time, by the entity tag
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Content-Security-Policy", page.Policy)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
+	a.serve(w, r)
 	return true
 }
 

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	stdjson "encoding/json"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/describe"
 	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -262,6 +265,17 @@ func TestDocumentsOverHTTP(t *testing.T) {
 			t.Errorf("%s %s: Allow %q", c.verb, c.target, allow)
 		}
 	}
+	encoded := ask(h, "GET", "/openapi.json", "Accept-Encoding", "gzip")
+	plain, err := httpbody.Gzip.Decode(nil, encoded.Body.Bytes(), 1<<20)
+	if err != nil || !bytes.Equal(plain, first.Body.Bytes()) || encoded.Header().Get("Content-Encoding") != "gzip" || encoded.Header().Get("Vary") != "Accept-Encoding" ||
+		encoded.Header().Get("Content-Length") != strconv.Itoa(encoded.Body.Len()) {
+		t.Errorf("compressed: %v, %v", err, encoded.Header())
+	}
+	if other := encoded.Header().Get("ETag"); other == tag {
+		t.Errorf("compressed it has the entity tag %s, too", tag)
+	} else if w := ask(h, "GET", "/openapi.json", "Accept-Encoding", "gzip", "If-None-Match", other); w.Code != http.StatusNotModified || w.Header().Get("Content-Length") != "" {
+		t.Errorf("compressed and known: %d %v", w.Code, w.Header())
+	}
 	policy := ask(h, "GET", "/docs").Header().Get("Content-Security-Policy")
 	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q", policy)
@@ -301,7 +315,7 @@ func TestPageFindsItsFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := 0; i < len(found); i++ {
+		for i := range found {
 			u, err := base.Parse(found[i][1])
 			if err != nil {
 				t.Fatal(err)
