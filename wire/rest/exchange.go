@@ -46,16 +46,11 @@ var exchanges = sync.Pool{New: func() any {
 // maxPooled is how many bytes of buffers an exchange keeps.
 const maxPooled = 4 << 20
 
-// maxPooledPairs is how many query parameters an exchange keeps room for.
-const maxPooledPairs = 256
-
 func (x *exchange) release() {
 	if cap(x.bodyBuf)+cap(x.reply)+cap(x.scratch)+cap(x.buf) > maxPooled {
 		return
 	}
-	if clear(x.pairs); cap(x.pairs) > maxPooledPairs {
-		x.pairs = nil
-	}
+	x.forget()
 	x.h, x.endpoint, x.message, x.err = nil, nil, nil, nil
 	x.in.Method, x.in.Metadata, x.in.Peer = nil, nil, nil
 	x.result = result{}

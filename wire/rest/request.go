@@ -17,6 +17,18 @@ type builder struct {
 	bad   []violation
 }
 
+// maxPooledPairs is how many parameters a builder keeps room for.
+const maxPooledPairs = 256
+
+// forget lets go of the request that was put together.
+func (b *builder) forget() {
+	clear(b.pairs)
+	b.bad = nil
+	if cap(b.pairs) > maxPooledPairs || cap(b.chain) > maxPooledPairs {
+		b.pairs, b.chain = nil, nil
+	}
+}
+
 // A pair is a value that stands outside the body, with the field that it fills.
 type pair struct {
 	chain []*field // from the request's field to the one that has the value

@@ -147,6 +147,11 @@ func (t *template) parseVariable(s string) (string, error) {
 	}
 	v.end = len(t.segments)
 	v.many = v.end-v.first > 1 || t.segments[v.first].kind == rest
+	for _, seg := range t.segments[v.first:v.end] {
+		if v.many && strings.Contains(seg.literal, "/") {
+			return "", fmt.Errorf("variable {%s}: a slash in %q would be one of the value's", inner, seg.literal)
+		}
+	}
 	t.variables = append(t.variables, v)
 	return tail, nil
 }

@@ -63,6 +63,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 		{"/{a=}", "empty segment"},
 		{"/{a=b//c}", "empty segment"},
 		{"/{a}:b/c", "not at the end"},
+		{"/{a=b%2Fc/*}", "a slash"},
 		{"/{}", "{}"},
 		{"/{=*}", "{=*}"},
 		{"/{1a}", "{1a}"},
