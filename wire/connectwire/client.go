@@ -20,6 +20,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/httpbody"
+	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/web"
 )
@@ -28,7 +29,7 @@ type conn struct {
 	cfg       rpc.ClientConfig
 	codec     *bytesCodec
 	transport *http.Transport
-	conns     *conns
+	conns     *roundtrip.Conns
 	base      url.URL
 	options   []connect.ClientOption
 	compress  httpbody.Coding // of requests, and of replies if the server likes
@@ -58,8 +59,8 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{cfg: *cfg, codec: codec, conns: newConns(cfg.DialAddr)}
-	c.cfg.DialAddr = c.conns.dialAddr
+	c := &conn{cfg: *cfg, codec: codec, conns: roundtrip.NewConns(cfg.DialAddr)}
+	c.cfg.DialAddr = c.conns.DialAddr
 	c.base = url.URL{Scheme: "http", Host: "localhost", Path: strings.TrimSuffix(cfg.Path, "/")}
 	if len(cfg.Addrs) > 0 && !strings.Contains(cfg.Addrs[0], "/") { // not the path of a socket
 		c.base.Host = cfg.Addrs[0]
@@ -136,10 +137,12 @@ const (
 	clientIdleTimeout = web.IdleTimeout / 2
 )
 
+var errClosing = status.Error(codes.Canceled, "the client connection is closing")
+
 // Close ends the calls in flight, which are then Canceled, and closes all
 // connections.
 func (c *conn) Close() error {
-	c.conns.close()
+	c.conns.Close()
 	c.transport.CloseIdleConnections()
 	return nil
 }
@@ -180,7 +183,7 @@ func (c *conn) Do(r *http.Request) (*http.Response, error) {
 	x := exchangeOf(r.Context())
 	var res *http.Response
 	err := x.call.Reach(r.Context(), func() (err error) {
-		if c.conns.closed() {
+		if c.conns.Closed() {
 			return errClosing
 		}
 		attempt := *r
@@ -303,7 +306,7 @@ func (x *exchange) failure(ctx context.Context, err error) error {
 	switch {
 	case connect.IsWireError(err):
 		return statusOf(err).Err()
-	case x.conn.conns.closed():
+	case x.conn.conns.Closed():
 		return errClosing
 	case errors.As(broken, &unreachable):
 		return unreachable

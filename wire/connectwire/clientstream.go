@@ -28,7 +28,7 @@ func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, path string
 
 // open begins a stream: it returns when its headers are on the way.
 func (c *conn) open(ctx context.Context, call *rpc.Outgoing, desc *grpc.StreamDesc, broken func(error)) (rpc.ClientTransport, error) {
-	if c.conns.closed() {
+	if c.conns.Closed() {
 		return nil, errClosing
 	}
 	t := &clientTransport{x: newExchange(c, call)}
@@ -58,7 +58,7 @@ func (c *conn) open(ctx context.Context, call *rpc.Outgoing, desc *grpc.StreamDe
 		t.cancel()
 		return nil, t.x.failure(ctx, err)
 	}
-	t.unwatch = context.AfterFunc(c.conns.closing, func() { broken(errClosing) })
+	t.unwatch = context.AfterFunc(c.conns.Closing(), func() { broken(errClosing) })
 	context.AfterFunc(t.ctx, t.CloseSend) // net/http waits for the request's body, whatever its context
 	return t, nil
 }
