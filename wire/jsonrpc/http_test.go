@@ -19,11 +19,17 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/httpbody"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 func TestHTTPRequests(t *testing.T) {
 	f := newFixture()
-	addr := serve(t, NewHTTPServer, serverConfig(f.reg, everywire.Limits{MaxMessage: 1000, MaxMetadata: 100}))
+	cfg := serverConfig(f.reg, everywire.Limits{MaxMessage: 1000, MaxMetadata: 100})
+	cfg.Options = rpc.Options{"origins": "https://a.example"}
+	addr := serve(t, NewHTTPServer, cfg)
+	gzipped := string(httpbody.Gzip.Append(nil, []byte(sumRequestLine)))
+	bomb := string(httpbody.Gzip.Append(nil, make([]byte, 1<<20)))
 	const limit = 1000 + 2*100 + 4096
 	head := func(more ...string) string {
 		return "POST /rpc HTTP/1.1\r\nHost: x\r\n" + strings.Join(more, "\r\n") + "\r\n"
@@ -47,7 +53,13 @@ func TestHTTPRequests(t *testing.T) {
 		"text":                    {withBody("text/plain", sumRequestLine), 415, `content type \"text/plain\" is not`},
 		"form":                    {withBody("application/x-www-form-urlencoded", sumRequestLine), 415, `-32600`},
 		"no type":                 {head("Content-Length: 2", "") + "{}", 415, `content type \"\" is not`},
-		"gzip":                    {head(typeJSON, "Content-Encoding: gzip", "Content-Length: 2", "") + "{}", 415, `content encoding \"gzip\"`},
+		"gzip":                    {head(typeJSON, "Content-Encoding: gzip", "Content-Length: 2", "") + "{}", 400, `is not gzip`},
+		"deflate":                 {head(typeJSON, "Content-Encoding: deflate", "Content-Length: 2", "") + "{}", 415, "Accept-Encoding: zstd, br, gzip, identity"},
+		"no coding is accepted":   {head(typeJSON, "Accept-Encoding: *;q=0", "Content-Length: 2", "") + "{}", 406, "identity"},
+		"coded":                   {head(typeJSON, "Content-Encoding: gzip", fmt.Sprintf("Content-Length: %d", len(gzipped)), "") + gzipped, 200, `"result":41`},
+		"coded, and too long":     {head(typeJSON, "Content-Encoding: gzip", fmt.Sprintf("Content-Length: %d", len(bomb)), "") + bomb, 413, "-32008"},
+		"a preflight request":     {"OPTIONS /rpc HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\r\n", 204, "Access-Control-Allow-Origin: https://a.example"},
+		"from a page":             {head(typeJSON, "Origin: https://a.example", fmt.Sprintf("Content-Length: %d", len(sumRequestLine)), "") + sumRequestLine, 200, "Vary: Origin"},
 		"empty":                   {withBody("application/json", ""), 200, `-32700`},
 		"white space":             {withBody("application/json", " \n"), 200, `-32700`},
 		"two values":              {withBody("application/json", "{}{}"), 200, `-32700`},

@@ -10,7 +10,6 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
@@ -34,6 +34,7 @@ type httpConn struct {
 	transport *roundtrip.Transport
 	url       *url.URL
 	userAgent []string
+	coding    httpbody.Coding // of long requests
 	closed    atomic.Bool
 }
 
@@ -45,6 +46,12 @@ func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		return nil, err
 	}
 	c := &httpConn{encoder: e, userAgent: []string{cfg.UserAgent}}
+	if name := cfg.Options["compression"]; name != "" {
+		var ok bool
+		if c.coding, ok = httpbody.ParseCoding(name); !ok {
+			return nil, fmt.Errorf("there is no content coding %q", name)
+		}
+	}
 	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
 	c.transport = &roundtrip.Transport{
 		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, web.HTTP11) },
@@ -118,21 +125,19 @@ func (c *httpConn) exchange(ctx context.Context, call *rpc.Outgoing, body []byte
 	if err != nil {
 		return c.broken("before the reply came", err)
 	}
-	buf := bodies.Get().(*[]byte)
-	defer func() {
-		if cap(*buf) <= keep {
-			bodies.Put(buf)
-		}
-	}()
+	buf := httpbody.Buffer()
+	defer httpbody.Free(buf)
 	limit := c.maxReply(call)
-	*buf, err = readAll((*buf)[:0], res.Body, res.ContentLength, limit)
+	*buf, err = httpbody.Read(*buf, res.Body, res.ContentLength, res.Header["Content-Encoding"], limit)
 	if closeErr := res.Body.Close(); err == nil {
 		err = closeErr
 	}
-	if errors.Is(err, errTooLong) {
+	switch {
+	case errors.Is(err, httpbody.ErrTooLarge):
 		return status.Errorf(codes.ResourceExhausted, "received a reply longer than the limit of %d bytes", limit)
-	}
-	if err != nil {
+	case errors.Is(err, httpbody.ErrCoding):
+		return status.Errorf(codes.Internal, "the reply of %s: %v", call.Path[1:], err)
+	case err != nil:
 		return c.broken("within the reply", err)
 	}
 	return c.readResponse(res, *buf, call, reply)
@@ -148,12 +153,16 @@ func (c *httpConn) broken(when string, err error) error {
 	return fmt.Errorf("the connection to %s broke %s; the call may have run: %w", c.cfg.Target, when, err)
 }
 
-// bodies hold response bodies while they are read.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
-
 func (c *httpConn) request(ctx context.Context, call *rpc.Outgoing, body []byte) *http.Request {
 	header := make(http.Header, 4+len(call.Metadata))
 	header["Content-Type"] = contentTypeJSON
+	if c.coding != httpbody.Identity {
+		header["Accept-Encoding"] = c.coding.Header()
+		if coded, ok := (httpbody.Preference{Coding: c.coding}).Encode(nil, body); ok {
+			header["Content-Encoding"] = c.coding.Header()
+			body = coded
+		}
+	}
 	header["User-Agent"] = c.userAgent
 	httpmeta.Put(header, "", call.Metadata)
 	if deadline, ok := ctx.Deadline(); ok {

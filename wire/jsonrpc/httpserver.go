@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -15,7 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/origin"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/web"
 )
@@ -53,7 +54,10 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	}), nil
 }
 
-type handler struct{ service *service }
+type handler struct {
+	service *service
+	cors    *origin.Policy // nil for none
+}
 
 // NewHandler makes the http.Handler of JSON-RPC, whatever the path.
 func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) {
@@ -69,19 +73,24 @@ func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &handler{s}, nil
+	cors, err := origin.FromOptions(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	return &handler{s, cors}, nil
 }
 
 // An exchange holds what one HTTP request needs; it is reused.
 type exchange struct {
-	body, reply []byte
-	text        text
+	body, reply, coded []byte
+	text               text
+	prefers            httpbody.Preference // of the client
 }
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 func (x *exchange) free() {
-	if cap(x.body) > keep || cap(x.reply) > keep || cap(x.text.requests) > 16 {
+	if cap(x.body) > keep || cap(x.reply) > keep || cap(x.coded) > keep || cap(x.text.requests) > 16 {
 		return
 	}
 	clear(x.text.requests)
@@ -94,7 +103,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header().Set("Connection", "close")
 	}
-	if !h.acceptable(w, r) {
+	if h.cors.Answer(w, r) {
+		return
+	}
+	x := exchanges.Get().(*exchange)
+	defer x.free()
+	if !h.acceptable(w, r, x) {
 		return
 	}
 	who := &caller{peer: web.Peer(r)}
@@ -113,8 +127,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
 		return
 	}
-	x := exchanges.Get().(*exchange)
-	defer x.free()
 	if !h.read(w, r, x) {
 		return
 	}
@@ -122,7 +134,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // acceptable checks what can be checked before the body is read.
-func (h *handler) acceptable(w http.ResponseWriter, r *http.Request) bool {
+func (h *handler) acceptable(w http.ResponseWriter, r *http.Request, x *exchange) bool {
+	x.prefers = httpbody.Accepted(r.Header["Accept-Encoding"])
+	_, coding := httpbody.Encoded(r.Header["Content-Encoding"])
 	switch {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
@@ -132,9 +146,12 @@ func (h *handler) acceptable(w http.ResponseWriter, r *http.Request) bool {
 			fmt.Sprintf("content type %q is not application/json, application/json-rpc or application/jsonrequest", r.Header.Get("Content-Type")))
 	case len(r.Header["Content-Type"]) > 1:
 		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest, "more than one content type")
-	case !isIdentity(r.Header["Content-Encoding"]):
-		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
-			fmt.Sprintf("content encoding %q is not supported", strings.Join(r.Header["Content-Encoding"], ", ")))
+	case coding != nil:
+		w.Header().Set("Accept-Encoding", httpbody.Supported+", identity")
+		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest, coding.Error())
+	case x.prefers.Refuses():
+		h.httpError(w, http.StatusNotAcceptable, code.InvalidRequest,
+			fmt.Sprintf("Accept-Encoding %q allows none of %s, identity", strings.Join(r.Header["Accept-Encoding"], ", "), httpbody.Supported))
 	case r.ContentLength > int64(h.service.maxText()):
 		h.tooLong(w, r)
 	default:
@@ -155,16 +172,6 @@ func isJSON(contentType string) bool {
 	return t == "application/json" || t == "application/json-rpc" || t == "application/jsonrequest"
 }
 
-// isIdentity reports whether no coding but identity is named, on any line.
-func isIdentity(encodings []string) bool {
-	for _, e := range encodings {
-		if e != "" && !strings.EqualFold(e, "identity") {
-			return false
-		}
-	}
-	return true
-}
-
 func (h *handler) tooLong(w http.ResponseWriter, r *http.Request) {
 	closeAfter(w, r)
 	h.httpError(w, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted),
@@ -174,12 +181,13 @@ func (h *handler) tooLong(w http.ResponseWriter, r *http.Request) {
 // read reads the body, within the limit. How long it may take is the server's
 // business.
 func (h *handler) read(w http.ResponseWriter, r *http.Request, x *exchange) bool {
+	limit := h.service.maxText()
 	var err error
-	x.body, err = readAll(x.body[:0], r.Body, r.ContentLength, h.service.maxText())
-	if err == nil {
+	x.body, err = httpbody.Read(x.body[:0], r.Body, r.ContentLength, r.Header["Content-Encoding"], limit)
+	switch {
+	case err == nil:
 		return true
-	}
-	if errors.Is(err, errTooLong) {
+	case errors.Is(err, httpbody.ErrTooLarge):
 		h.tooLong(w, r)
 		return false
 	}
@@ -197,32 +205,6 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request, x *exchange) bool
 func closeAfter(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header()["Connection"] = []string{"close"}
-	}
-}
-
-var errTooLong = errors.New("longer than the limit")
-
-// readAll appends what r has to dst. size is what it is said to have, -1 if
-// nothing was said; it is believed up to a point.
-func readAll(dst []byte, r io.Reader, size int64, limit int) ([]byte, error) {
-	const believe = 64 << 10
-	if want := int(min(size, believe)) + 1; cap(dst) < want {
-		dst = make([]byte, 0, max(want, 512))
-	}
-	for {
-		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
-		}
-		n, err := r.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
-		switch {
-		case len(dst) > limit:
-			return dst, errTooLong
-		case err == io.EOF:
-			return dst, nil
-		case err != nil:
-			return dst, err
-		}
 	}
 }
 
@@ -256,6 +238,14 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x 
 	if len(out) == 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return
+	}
+	if len(out) >= httpbody.MinSize {
+		w.Header()["Vary"] = append(w.Header()["Vary"], "Accept-Encoding")
+	}
+	coded, ok := x.prefers.Encode(x.coded[:0], out)
+	if x.coded = coded; ok {
+		w.Header()["Content-Encoding"] = x.prefers.Coding.Header()
+		out = coded
 	}
 	writeJSON(w, httpStatus, out)
 }

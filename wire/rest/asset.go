@@ -43,7 +43,7 @@ func (a *asset) as(c httpbody.Coding) []byte {
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	header, body, tag := w.Header(), a.body, a.tag
 	if accept := r.Header["Accept-Encoding"]; len(accept) > 0 && len(body) >= httpbody.MinSize {
-		if coding, _ := httpbody.Accepted(accept); coding != httpbody.Identity {
+		if coding := httpbody.Accepted(accept).Coding; coding != httpbody.Identity {
 			body, tag = a.as(coding), tag+";"+coding.String()
 			header["Content-Encoding"] = coding.Header()
 			header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -200,11 +200,9 @@ func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args an
 // even after it has returned the response, so that it cannot stay in a pooled
 // buffer.
 func (x *outbound) setBody(body []byte, coding httpbody.Coding) {
-	if coding != httpbody.Identity && len(body) >= httpbody.MinSize {
-		if coded := coding.Append(nil, body); len(coded) < len(body) {
-			x.body, x.coding = coded, coding
-			return
-		}
+	if coded, ok := (httpbody.Preference{Coding: coding}).Encode(nil, body); ok {
+		x.body, x.coding = coded, coding
+		return
 	}
 	x.body = append(make([]byte, 0, len(body)), body...) // not nil if empty
 }
@@ -260,7 +258,8 @@ func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, r
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		// The limit is for messages; an error is bounded by what details need.
 		// Of a longer one the beginning is told.
-		if err := readReply(res, buf, max(call.MaxReceive(), 64<<10)); err != nil && !errors.Is(err, httpbody.ErrTooLarge) {
+		*buf, err = httpbody.Read(*buf, res.Body, res.ContentLength, res.Header["Content-Encoding"], max(call.MaxReceive(), 64<<10))
+		if err != nil && !errors.Is(err, httpbody.ErrTooLarge) {
 			return c.broken("within an error reply", err)
 		}
 		return statusOf(res.StatusCode, res.Header.Get("Content-Type"), *buf).Err()
@@ -268,10 +267,11 @@ func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, r
 	if err := call.CheckReceived(int(max(res.ContentLength, 0))); err != nil {
 		return err
 	}
-	switch err := readReply(res, buf, call.MaxReceive()); {
+	*buf, err = httpbody.Read(*buf, res.Body, res.ContentLength, res.Header["Content-Encoding"], call.MaxReceive())
+	switch {
 	case errors.Is(err, httpbody.ErrTooLarge):
 		return call.CheckReceived(call.MaxReceive() + 1)
-	case errors.Is(err, errCoding):
+	case errors.Is(err, httpbody.ErrCoding):
 		return status.Errorf(codes.Internal, "reply of %s: %v", call.Path, err)
 	case err != nil:
 		return c.broken("within the reply", err)
@@ -307,31 +307,6 @@ func takeMetadata(call *rpc.Outgoing, h http.Header) (err error) {
 		return nil
 	}
 	return nil
-}
-
-// errCoding is the error for a reply whose content coding is not as it says.
-var errCoding = errors.New("content coding")
-
-// readReply reads a response's body into buf, without its coding.
-func readReply(res *http.Response, buf *[]byte, limit int) (err error) {
-	lines := res.Header["Content-Encoding"]
-	if len(lines) == 0 {
-		*buf, err = httpbody.ReadAll(*buf, res.Body, res.ContentLength, limit)
-		return err
-	}
-	coding, err := httpbody.Encoded(lines)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errCoding, err)
-	}
-	raw := httpbody.Buffer()
-	defer httpbody.Free(raw)
-	if *raw, err = httpbody.ReadAll(*raw, res.Body, res.ContentLength, limit); err != nil || len(*raw) == 0 {
-		return err
-	}
-	if *buf, err = coding.Decode(*buf, *raw, limit); err != nil && !errors.Is(err, httpbody.ErrTooLarge) {
-		return fmt.Errorf("%w: %w", errCoding, err)
-	}
-	return err
 }
 
 // decodeReply decodes the body of a success, in whatever format it is.

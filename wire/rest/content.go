@@ -161,12 +161,7 @@ func (x *exchange) negotiate(h http.Header) *refusal {
 		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept %s allows none of %s", quoted(h["Accept"]), mediaTypes)
 	}
 	accept := h["Accept-Encoding"]
-	if len(accept) == 0 {
-		x.coding, x.identity = httpbody.Identity, true
-		return nil
-	}
-	x.coding, x.identity = httpbody.Accepted(accept)
-	if x.coding == httpbody.Identity && !x.identity {
+	if x.prefers = httpbody.Accepted(accept); x.prefers.Refuses() {
 		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept-Encoding %s allows none of %s, identity", quoted(accept), httpbody.Supported)
 	}
 	return nil

@@ -17,10 +17,8 @@ type exchange struct {
 	message    []byte  // the request
 	err        error   // why there is none
 
-	// What the client wants: the coding of a long reply, whether it takes one
-	// without a coding, and the reply's format, in result.
-	coding   httpbody.Coding
-	identity bool
+	// What the client wants: the coding of the reply, and its format, in result.
+	prefers httpbody.Preference
 	// conditional is set if the handler evaluates the request's preconditions.
 	conditional bool
 

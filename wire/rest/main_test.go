@@ -135,6 +135,11 @@ func raw(t testing.TB, addr, method, request string) response {
 func do(t testing.TB, addr, line, body string, head ...string) response {
 	t.Helper()
 	method, _, _ := strings.Cut(line, " ")
+	return raw(t, addr, method, requestText(line, body, head...))
+}
+
+// requestText is what do sends.
+func requestText(line, body string, head ...string) string {
 	var b strings.Builder
 	b.WriteString(line + " HTTP/1.1\r\nHost: test\r\n")
 	for _, h := range head {
@@ -146,7 +151,7 @@ func do(t testing.TB, addr, line, body string, head ...string) response {
 		}
 		b.WriteString("Content-Length: " + itoa(len(body)) + "\r\n")
 	}
-	return raw(t, addr, method, b.String()+"\r\n"+body)
+	return b.String() + "\r\n" + body
 }
 
 func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }

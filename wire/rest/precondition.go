@@ -157,11 +157,11 @@ func entityTags(line string) func(yield func(string) bool) {
 // weak one is good for both.
 func (x *exchange) suffixTag(h http.Header, encoded bool) {
 	tags := h["Etag"]
-	if !encoded || x.coding == httpbody.Identity || len(tags) == 0 || strings.HasPrefix(tags[0], "W/") {
+	if !encoded || x.prefers.Coding == httpbody.Identity || len(tags) == 0 || strings.HasPrefix(tags[0], "W/") {
 		return
 	}
 	tag := tags[0]
-	h["Etag"] = []string{tag[:len(tag)-1] + ";" + x.coding.String() + `"`}
+	h["Etag"] = []string{tag[:len(tag)-1] + ";" + x.prefers.Coding.String() + `"`}
 }
 
 // withoutSuffix returns the tag as it was before suffixTag.

@@ -63,16 +63,17 @@ func (x *exchange) vary(h http.Header, cacheable bool) {
 // compressed returns the body in the coding that the client prefers, if that
 // is worth it or nothing else is accepted, and says so in the header.
 func (x *exchange) compressed(h http.Header) []byte {
-	if x.coding == httpbody.Identity || len(x.body) == 0 || len(x.body) < httpbody.MinSize && x.identity {
+	if len(x.body) == 0 {
+		return nil
+	}
+	coded, ok := x.prefers.Encode(x.scratch[:0], x.body)
+	x.scratch = coded
+	if !ok {
 		return x.body
 	}
-	x.scratch = x.coding.Append(x.scratch[:0], x.body)
-	if len(x.scratch) >= len(x.body) && x.identity {
-		return x.body
-	}
-	h["Content-Encoding"] = x.coding.Header()
+	h["Content-Encoding"] = x.prefers.Coding.Header()
 	x.suffixTag(h, true)
-	return x.scratch
+	return coded
 }
 
 var problemHeader = []string{problemType}

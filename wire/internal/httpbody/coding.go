@@ -67,14 +67,21 @@ func Encoded(lines []string) (Coding, error) {
 	return coding, nil
 }
 
-// Accepted chooses a coding by the lines of an Accept-Encoding header (RFC
-// 9110, section 12.5.3): of those with the greatest weight the one that the
-// server prefers. It is Identity without a header, and where that weighs more
-// than any other. identity is false if the header refuses Identity; then
-// nothing is acceptable if that is what it returns.
-func Accepted(lines []string) (best Coding, identity bool) {
+// A Preference is what a client wants of the codings of replies.
+type Preference struct {
+	// Coding is the best one, Identity if the client likes none better.
+	Coding Coding
+	// NotIdentity is set if the client refuses Identity. If that is the Coding,
+	// nothing is acceptable.
+	NotIdentity bool
+}
+
+// Accepted reads the lines of an Accept-Encoding header (RFC 9110, section
+// 12.5.3). Of the codings with the greatest weight the best is the one that the
+// server prefers.
+func Accepted(lines []string) (p Preference) {
 	if len(lines) == 0 {
-		return Identity, true
+		return p
 	}
 	var weights [len(names)]int
 	var said [len(names)]bool
@@ -94,13 +101,27 @@ func Accepted(lines []string) (best Coding, identity bool) {
 			weights[c], said[c] = others, true
 		}
 	}
-	identity = !said[Identity] || weights[Identity] > 0
+	p.NotIdentity = said[Identity] && weights[Identity] == 0
 	for c := Gzip; c <= Zstd; c++ {
-		if weights[c] > 0 && weights[c] >= weights[best] {
-			best = c
+		if weights[c] > 0 && weights[c] >= weights[p.Coding] {
+			p.Coding = c
 		}
 	}
-	return best, identity
+	return p
+}
+
+// Refuses reports whether the client accepts nothing at all.
+func (p Preference) Refuses() bool { return p.Coding == Identity && p.NotIdentity }
+
+// Encode appends the body to dst in the preferred coding, if that is worth it
+// or nothing else is accepted.
+func (p Preference) Encode(dst, body []byte) (coded []byte, ok bool) {
+	if p.Coding == Identity || len(body) < MinSize && !p.NotIdentity {
+		return dst, false
+	}
+	start := len(dst)
+	coded = p.Coding.Append(dst, body)
+	return coded, len(coded)-start < len(body) || p.NotIdentity
 }
 
 // Weight returns the q parameter among params, in thousandths; without one, or

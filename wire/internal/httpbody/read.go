@@ -2,6 +2,7 @@ package httpbody
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"sync"
@@ -45,6 +46,30 @@ func ReadAll(dst []byte, r io.Reader, size int64, limit int) ([]byte, error) {
 			return dst, err
 		}
 	}
+}
+
+// ErrCoding is the error for a body that is not in the coding that it says.
+var ErrCoding = errors.New("content coding")
+
+// Read appends to dst what r has, as [ReadAll] does, without the codings that
+// the lines of a Content-Encoding header name.
+func Read(dst []byte, r io.Reader, size int64, encoded []string, limit int) ([]byte, error) {
+	if len(encoded) == 0 {
+		return ReadAll(dst, r, size, limit)
+	}
+	coding, err := Encoded(encoded)
+	if err != nil {
+		return dst, fmt.Errorf("%w: %w", ErrCoding, err)
+	}
+	raw := Buffer()
+	defer Free(raw)
+	if *raw, err = ReadAll(*raw, r, size, limit); err != nil || len(*raw) == 0 {
+		return dst, err
+	}
+	if dst, err = coding.Decode(dst, *raw, limit); err != nil && !errors.Is(err, ErrTooLarge) {
+		return dst, fmt.Errorf("%w: %w", ErrCoding, err)
+	}
+	return dst, err
 }
 
 // maxPooled is the largest buffer that is kept for reuse. The pool itself is
