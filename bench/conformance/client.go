@@ -23,7 +23,7 @@ import (
 )
 
 // atOnce bounds the calls that run at the same time.
-const atOnce = 16
+const atOnce = 4
 
 // call is the client under test: it makes the calls that the runner asks for,
 // and tells how they went.
