@@ -10,15 +10,12 @@ import (
 func TestConformanceOnOnePort(t *testing.T) {
 	for _, shape := range []string{
 		"rest",
-		"jsonrpc+http",
 		"jsonrpc+tcp",
-		"jsonrpc+tcp?framing=header",
 		"jsonrpc+ws",
 		"msgpackrpc+tcp?meta=on",
+		"msgpackrpc+unix?meta=on",
 		"grpc",
-		"grpc+unix",
 		"connect",
-		"connect?protocol=grpc-web",
 	} {
 		t.Run(shape, func(t *testing.T) { wiretest.RunShared(t, shape) })
 	}

@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/everywire/everywire/wire/internal/sniff"
 )
 
 // The bits of a connection's state. Above them is a number that grows with every
@@ -93,7 +96,7 @@ func (c *conn) serve() {
 		if first {
 			if c.srv.cfg.HTTP2 != nil && string(c.in[c.r:c.r+n]) == http2Preface {
 				c.takeOver()
-				c.srv.cfg.HTTP2(&unreadConn{c.raw, append([]byte(nil), c.in[c.r:c.w]...)})
+				c.srv.cfg.HTTP2(sniff.Unread(c.raw, bytes.Clone(c.in[c.r:c.w])))
 				return
 			}
 			if t, ok := c.raw.(interface{ ConnectionState() tls.ConnectionState }); ok {

@@ -126,18 +126,3 @@ func (b *body) rest() []byte {
 	b.closed = true
 	return b.whole
 }
-
-// An unreadConn is a connection of which the beginning has been read already.
-type unreadConn struct {
-	net.Conn
-	unread []byte
-}
-
-func (c *unreadConn) Read(p []byte) (int, error) {
-	if len(c.unread) > 0 {
-		n := copy(p, c.unread)
-		c.unread = c.unread[n:]
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}

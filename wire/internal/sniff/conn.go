@@ -27,6 +27,9 @@ type secureConn struct {
 
 func (c secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
+// Unread makes a connection that reads again what was read of it already.
+func Unread(conn net.Conn, read []byte) net.Conn { return disguise(&Conn{Conn: conn, replay: read}) }
+
 // disguise gives c the method of what it wraps.
 func disguise(c *Conn) net.Conn {
 	if secure, ok := c.Conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
