@@ -16,15 +16,14 @@ func (ndjson) message(dst, _, body []byte) []byte { return append(append(dst, bo
 
 func (ndjson) idle(dst []byte) []byte { return dst }
 
-// end appends the line of an error. A good end has no line: it would be one more
-// object to those who expect replies.
+// end appends the line of an error, whose member has a name that no field can
+// have. A good end has no line: it would be one more object to those who expect
+// replies.
 func (ndjson) end(dst []byte, s *status.Status, _, _ metadata.MD) []byte {
 	if s.Code() == codes.OK {
 		return dst
 	}
-	dst = append(dst, `{"error":`...)
+	dst = append(dst, `{"@error":`...)
 	dst = append(dst, encodeProblem(code.HTTP(s.Code()), s)...)
 	return append(dst, "}\n"...)
 }
-
-func (ndjson) ends() bool { return false }

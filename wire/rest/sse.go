@@ -120,8 +120,6 @@ func (sse) end(dst []byte, s *status.Status, late, trailer metadata.MD) []byte {
 	return append(dst, "\n\n"...)
 }
 
-func (sse) ends() bool { return true }
-
 // appendJSON appends what can always be encoded.
 func appendJSON(dst []byte, v any) []byte {
 	b, err := stdjson.Marshal(v)

@@ -31,9 +31,6 @@ type streamFormat interface {
 	// end appends what comes last. late are headers that came too late to be
 	// fields of the response.
 	end(dst []byte, s *status.Status, late, trailer metadata.MD) []byte
-	// ends reports whether a client that knows the format sees an end that is
-	// not the stream's own.
-	ends() bool
 }
 
 // A responseStream is the [rpc.ServerTransport] of a server stream whose replies
@@ -222,7 +219,7 @@ func (s *responseStream) end(r *http.Request, outcome *rpc.Outcome) {
 		timer := time.AfterFunc(drainTimeout, s.cut)
 		<-s.out.done
 		timer.Stop()
-		s.finish(r, outcome)
+		s.trail(r, outcome)
 	}
 }
 
@@ -248,21 +245,16 @@ func (s *responseStream) problem(r *http.Request, outcome *rpc.Outcome) {
 	_ = s.flush() // fails only if the client is gone
 }
 
-// finish says in HTTP's own way how a stream ended: by trailers, if the client
-// takes any, or else, where the format has nothing that says so for certain, by
-// breaking the body off.
-func (s *responseStream) finish(r *http.Request, outcome *rpc.Outcome) {
-	if slices.ContainsFunc(r.Header["Te"], takesTrailers) {
-		trailer := http.Header{statusTrailer: {strconv.Itoa(int(outcome.Status.Code()))}}
-		httpmeta.Put(trailer, "", outcome.Trailer)
-		h := s.w.Header()
-		for name, values := range trailer {
-			h[http.TrailerPrefix+name] = values
-		}
+// trail says how a stream ended by HTTP's own trailers, if the client takes any.
+func (s *responseStream) trail(r *http.Request, outcome *rpc.Outcome) {
+	if !slices.ContainsFunc(r.Header["Te"], takesTrailers) {
 		return
 	}
-	if outcome.Status.Code() != codes.OK && !s.format.ends() {
-		panic(http.ErrAbortHandler)
+	trailer := http.Header{statusTrailer: {strconv.Itoa(int(outcome.Status.Code()))}}
+	httpmeta.Put(trailer, "", outcome.Trailer)
+	h := s.w.Header()
+	for name, values := range trailer {
+		h[http.TrailerPrefix+name] = values
 	}
 }
 
