@@ -11,6 +11,8 @@ func TestConformance(t *testing.T) {
 	for _, shape := range []string{
 		"rest",
 		"rest?reconnect",
+		"rest?http=2",
+		"rest+h3",
 		"rest+unix",
 		"jsonrpc+http",
 		"jsonrpc+tcp",
@@ -25,6 +27,10 @@ func TestConformance(t *testing.T) {
 		"grpc?codec=json",
 		"grpc?codec=msgpack",
 		"grpc?codec=cbor",
+		"connect",
+		"connect?codec=json",
+		"connect?protocol=grpc-web",
+		"connect+unix",
 	} {
 		t.Run(shape, func(t *testing.T) { wiretest.Run(t, shape) })
 	}

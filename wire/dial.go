@@ -72,6 +72,9 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 	if cfg.offers != nil && !maker.bothWays {
 		return nil, targetError(target, "%s goes one way only: its server cannot call what WithOffers has", shapeName(&t))
 	}
+	if cfg.dial != nil && maker.packets != nil {
+		return nil, targetError(target, "HTTP/3 is on packets: WithDialer is for streams")
+	}
 	conn, err := maker.conn(rc)
 	if err != nil {
 		return nil, targetError(target, "%v", err)

@@ -38,7 +38,6 @@ var options = []OptionDoc{
 	{"http", []string{"rest+http", "rest+unix"}, []string{"1.1", "2"}, "the version of HTTP (default 1.1); a server takes both", dialSide},
 	{"http", []string{"connect"}, []string{"1.1", "2"}, "the version of HTTP (default 2, with TLS what the server chooses); 1.1 has no streams both ways", dialSide},
 	{"codec", []string{"rest"}, []string{"json", "msgpack", "cbor"}, "how requests and replies are encoded (default json); a server takes all", dialSide},
-	{"compression", []string{"connect"}, []string{"gzip", "br", "zstd"}, "how requests are compressed (default not at all)", dialSide},
 	{"compression", []string{"rest", "jsonrpc+http", "connect"}, []string{"gzip", "br", "zstd"}, "how requests of 1 KiB and more are compressed, and what is accepted of replies (default not at all)", dialSide},
 	{"compressmin", []string{"connect"}, nil, "the size in bytes from which requests are compressed (default 1024)", dialSide},
 	{"get", []string{"connect"}, []string{""}, "call methods without side effects by GET, which caches understand", dialSide},

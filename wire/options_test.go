@@ -23,19 +23,17 @@ func TestTargetsPage(t *testing.T) {
 		}
 		return out
 	}
-	documented := map[string]bool{}
+	documented := make([]bool, len(options))
 	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
 		for _, name := range names(m[1]) {
-			i := slices.IndexFunc(options, func(o OptionDoc) bool { return o.Name == name })
+			shapes := names(m[2])
+			i := slices.IndexFunc(options, func(o OptionDoc) bool { return o.Name == name && slices.Equal(o.Shapes, shapes) })
 			if i < 0 {
-				t.Errorf("the page has the option %q, the table does not", name)
+				t.Errorf("the page has the option %q for %q, the table does not", name, shapes)
 				continue
 			}
-			documented[name] = true
+			documented[i] = true
 			o := options[i]
-			if got := names(m[2]); !slices.Equal(got, o.Shapes) {
-				t.Errorf("%s: the page says it is for %q, the table %q", name, got, o.Shapes)
-			}
 			if end := map[side]string{dialSide: "client", serveSide: "server", anySide: "both"}[o.side]; end != m[3] {
 				t.Errorf("%s: the page says the end is %s, the table %s", name, m[3], end)
 			}
@@ -44,9 +42,9 @@ func TestTargetsPage(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range options {
-		if !documented[o.Name] {
-			t.Errorf("the page lacks the option %q", o.Name)
+	for i, o := range options {
+		if !documented[i] {
+			t.Errorf("the page lacks the option %q for %q", o.Name, o.Shapes)
 		}
 	}
 	for _, w := range wires {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -20,7 +21,7 @@ const defaultDrain = 10 * time.Second
 // A Server serves one registry on any number of targets.
 type Server struct {
 	targets []Target
-	servers []rpc.Server
+	servers []ending
 
 	wg   sync.WaitGroup // one for each server's Serve
 	once sync.Once      // guards the one shutdown
@@ -43,26 +44,23 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 	for _, o := range opts {
 		o.applyServe(&cfg)
 	}
-	if cfg.listen == nil {
-		cfg.listen = new(net.ListenConfig).Listen
-	}
 	if len(targets) == 0 {
 		return nil, errors.New("no targets to serve on: give one such as rest://:8080")
 	}
 	s := &Server{done: make(chan struct{})}
 	s.patience, s.cutOff = context.WithCancelCause(context.WithoutCancel(ctx))
-	var listeners []net.Listener
+	var all []bound
 	for _, target := range targets {
-		lis, err := s.bind(ctx, reg, target, &cfg)
+		b, err := s.bind(ctx, reg, target, &cfg)
 		if err != nil {
 			s.cutOff(err) // nothing is in flight to be waited for
-			for i, l := range listeners {
-				_ = l.Close() // nobody has connected; the error to tell is err
+			for i, b := range all {
+				_ = b.Close() // nobody has connected; the error to tell is err
 				_ = s.servers[i].Shutdown(s.patience)
 			}
 			return nil, err
 		}
-		listeners = append(listeners, lis)
+		all = append(all, b)
 	}
 	drain := func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.drain)
@@ -73,9 +71,9 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 	// at once.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, server := range s.servers {
+	for i, b := range all {
 		s.wg.Go(func() {
-			if err := server.Serve(listeners[i]); err != nil {
+			if err := b.serve(); err != nil {
 				s.mu.Lock()
 				s.serveErr = errors.Join(s.serveErr, fmt.Errorf("%v: %w", s.targets[i], err))
 				s.mu.Unlock()
@@ -87,30 +85,30 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 	return s, nil
 }
 
+// bound is what a target's server listens on.
+type bound struct {
+	io.Closer
+	addr  net.Addr
+	serve func() error
+}
+
 // bind makes one target's server and listener.
-func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target string, cfg *config) (net.Listener, error) {
+func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target string, cfg *config) (bound, error) {
 	t, err := ParseTarget(target)
 	if err != nil {
-		return nil, err
+		return bound{}, err
 	}
 	if err := t.checkOptions(serveSide); err != nil {
-		return nil, targetError(target, "%v", err)
+		return bound{}, targetError(target, "%v", err)
 	}
 	if len(t.Addrs) != 1 {
-		return nil, targetError(target, "a server listens on one address: give one target for each")
+		return bound{}, targetError(target, "a server listens on one address: give one target for each")
 	}
 	tlsConfig, err := t.tlsConfig(cfg.tls, serveSide)
 	if err != nil {
-		return nil, targetError(target, "%v", err)
+		return bound{}, targetError(target, "%v", err)
 	}
-	lis, err := cfg.listen(ctx, t.network(), t.Addrs[0])
-	if err != nil && t.Transport == "unix" && removeStale(ctx, t.Addrs[0]) {
-		lis, err = cfg.listen(ctx, t.network(), t.Addrs[0])
-	}
-	if err != nil {
-		return nil, listenError(target, t.Transport, err)
-	}
-	server, err := makers[t.shape()].server(&rpc.ServerConfig{
+	b, server, err := t.listen(ctx, target, cfg, &rpc.ServerConfig{
 		Registry: reg,
 		Limits:   cfg.limits.WithDefaults(),
 		Stats:    cfg.stats,
@@ -120,15 +118,53 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 		Options:  t.Options,
 	})
 	if err != nil {
-		_ = lis.Close() // nobody has connected
-		return nil, targetError(target, "%v", err)
+		return bound{}, err
 	}
 	if t.Transport != "unix" {
-		t = t.At(lis.Addr().String())
+		t = t.At(b.addr.String())
 	}
 	s.targets = append(s.targets, t)
 	s.servers = append(s.servers, server)
-	return lis, nil
+	return b, nil
+}
+
+// listen binds the address of a target, written as it is, and then makes its
+// server.
+func (t *Target) listen(ctx context.Context, written string, cfg *config, rc *rpc.ServerConfig) (bound, ending, error) {
+	maker := makers[t.shape()]
+	if maker.packets != nil {
+		if cfg.listen != nil {
+			return bound{}, nil, targetError(written, "HTTP/3 is on packets: WithListener is for streams")
+		}
+		conn, err := new(net.ListenConfig).ListenPacket(ctx, t.network(), t.Addrs[0])
+		if err != nil {
+			return bound{}, nil, listenError(written, t.Transport, err)
+		}
+		server, err := maker.packets(rc)
+		if err != nil {
+			_ = conn.Close() // nobody has been heard
+			return bound{}, nil, targetError(written, "%v", err)
+		}
+		serve := func() error { return errors.Join(server.ServePacket(conn), conn.Close()) }
+		return bound{conn, conn.LocalAddr(), serve}, server, nil
+	}
+	listen := cfg.listen
+	if listen == nil {
+		listen = new(net.ListenConfig).Listen
+	}
+	lis, err := listen(ctx, t.network(), t.Addrs[0])
+	if err != nil && t.Transport == "unix" && removeStale(ctx, t.Addrs[0]) {
+		lis, err = listen(ctx, t.network(), t.Addrs[0])
+	}
+	if err != nil {
+		return bound{}, nil, listenError(written, t.Transport, err)
+	}
+	server, err := maker.server(rc)
+	if err != nil {
+		_ = lis.Close() // nobody has connected
+		return bound{}, nil, targetError(written, "%v", err)
+	}
+	return bound{lis, lis.Addr(), func() error { return server.Serve(lis) }}, server, nil
 }
 
 // removeStale removes a socket that nobody listens on any more, as a server

@@ -18,7 +18,7 @@ type Target struct {
 	// Wire is rest, jsonrpc, msgpackrpc, grpc or connect, or any for a server of
 	// all.
 	Wire string
-	// Transport is http, tcp, unix or ws.
+	// Transport is http, tcp, unix, ws, or h3 for HTTP/3, which is always over TLS.
 	Transport string
 	TLS       bool
 	// Addrs are host:port pairs, or the path of one unix socket.
@@ -40,7 +40,7 @@ var wires = []struct {
 	transports []string
 	plain      bool // written without the default transport
 }{
-	{"rest", []string{"http", "unix"}, true},
+	{"rest", []string{"http", "unix", "h3"}, true},
 	{"jsonrpc", []string{"tcp", "http", "unix", "ws"}, false},
 	{"msgpackrpc", []string{"tcp", "unix"}, false},
 	{"grpc", []string{"tcp", "unix"}, true},
@@ -126,6 +126,7 @@ func parseScheme(s, scheme string) (Target, error) {
 		t.Transport = parts[0]
 		parts = parts[1:]
 	}
+	t.TLS = t.Transport == "h3"
 	if len(parts) > 0 && parts[0] == "tls" {
 		t.TLS = true
 		parts = parts[1:]
@@ -150,7 +151,7 @@ func (t *Target) parseAddress(s, rest string) error {
 	}
 	addrs, path, hasPath := strings.Cut(rest, "/")
 	if hasPath && path != "" {
-		if t.Transport != "http" && t.Transport != "ws" {
+		if t.Transport != "http" && t.Transport != "ws" && t.Transport != "h3" {
 			return targetError(s, "%s has no path: remove %q", t, "/"+path)
 		}
 		t.Path = "/" + path
@@ -200,7 +201,7 @@ func (t Target) String() string {
 	if i < 0 || !wires[i].plain || t.Transport != wires[i].transports[0] {
 		b.WriteString("+" + t.Transport)
 	}
-	if t.TLS {
+	if t.TLS && t.Transport != "h3" {
 		b.WriteString("+tls")
 	}
 	if len(t.Addrs) > 0 {

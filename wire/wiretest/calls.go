@@ -130,7 +130,11 @@ func callOptions(t *testing.T, s *suite) {
 		if want := p.server.Targets()[0].Addrs[0]; got.Addr == nil || got.Addr.String() != want {
 			t.Errorf("the peer is %v, want %s", got.Addr, want)
 		}
-		if got.AuthInfo == nil || got.AuthInfo.AuthType() != "insecure" {
+		want := "insecure"
+		if s.shape.TLS {
+			want = "tls"
+		}
+		if got.AuthInfo == nil || got.AuthInfo.AuthType() != want {
 			t.Errorf("the peer's AuthInfo is %v", got.AuthInfo)
 		}
 	})
@@ -158,8 +162,10 @@ func callOptions(t *testing.T, s *suite) {
 		if err != nil || len(out.GetMetadata()["x-secret"].GetValues()) != 1 {
 			t.Errorf("got %v, metadata %v", err, out.GetMetadata())
 		}
-		_, err = run(grpc.PerRPCCredentials(secret{}))
-		wantCode(t, "a secret over cleartext", err, codes.Unauthenticated)
+		if !s.shape.TLS {
+			_, err = run(grpc.PerRPCCredentials(secret{}))
+			wantCode(t, "a secret over cleartext", err, codes.Unauthenticated)
+		}
 	})
 	t.Run("hints", func(t *testing.T) {
 		if _, err := run(grpc.StaticMethod(), grpc.WaitForReady(false), grpc.EmptyCallOption{}); err != nil {

@@ -206,6 +206,7 @@ func compareAll(t *testing.T, s *suite) {
 					for _, r := range []*probepb.RunReply{want, got} {
 						r.Metadata, r.DeadlineMs = nil, 0
 					}
+					s.expectTLS(want)
 					if !proto.Equal(want, got) {
 						t.Errorf("gRPC gave %v, %v gave %v", want, s.shape, got)
 					}

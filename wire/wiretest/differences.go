@@ -13,6 +13,7 @@ import (
 // test must give. Every line is a difference that users can see, and says why
 // it is there.
 func (s *suite) expectDifferences(name string, want *observation) {
+	s.expectTLS(want.Reply)
 	if name == "panic" {
 		// grpc-go lets a panic take the process down; the registry recovers it
 		// on every wire, gRPC included. The oracle's stand-in only gives the code.
@@ -28,12 +29,23 @@ func (s *suite) expectDifferences(name string, want *observation) {
 	}
 }
 
+// onPackets is true for HTTP/3, which nobody accepts connections for and no
+// dialer of the caller's opens any.
+func (s *suite) onPackets() bool { return s.is("rest+h3") }
+
+// expectTLS: HTTP/3 is always over TLS, and the oracle is not.
+func (s *suite) expectTLS(want *probepb.RunReply) {
+	if want != nil && s.shape.TLS {
+		want.PeerAuth = "tls"
+	}
+}
+
 // carriesStreams is true for wires with streaming calls. JSON-RPC over HTTP has
 // none, for HTTP/1.1 gives no way to go on sending while receiving that proxies
-// and clients would keep up; REST has WebSockets beside it. MessagePack-RPC has
-// fixed arrays and no extension for it.
+// and clients would keep up; REST has WebSockets beside it, but not over HTTP/3.
+// MessagePack-RPC has fixed arrays and no extension for it.
 func (s *suite) carriesStreams() bool {
-	return s.is("grpc", "connect", "rest", "jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws")
+	return !s.is("rest+h3") && s.is("grpc", "connect", "rest", "jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws")
 }
 
 // saysPaths is true for REST: a path without a route may have meant anything, so

@@ -86,6 +86,9 @@ func programMistakes(t *testing.T, s *suite) {
 // silentClients: somebody who connects and says nothing, with TLS or without,
 // disturbs nobody and does not hold up the end of the server.
 func silentClients(t *testing.T, s *suite) {
+	if s.onPackets() {
+		return
+	}
 	for _, withTLS := range []bool{false, true} {
 		name := "cleartext"
 		if withTLS {
@@ -122,6 +125,9 @@ func silentClients(t *testing.T, s *suite) {
 // closeWhileConnecting: Close ends calls that wait for a connection, and the
 // attempt to make it.
 func closeWhileConnecting(t *testing.T, s *suite) {
+	if s.onPackets() {
+		return
+	}
 	t.Run("dialling", func(t *testing.T) {
 		started, ended := make(chan struct{}), make(chan struct{})
 		var once sync.Once
@@ -204,7 +210,7 @@ func restart(t *testing.T, s *suite) {
 	target := p.server.Targets()[0]
 	for range 3 {
 		p.shutdown(t)
-		server, err := wire.Serve(context.WithoutCancel(t.Context()), newProbe().plain(), []string{target.String()}, wire.WithLogger(quiet))
+		server, err := wire.Serve(context.WithoutCancel(t.Context()), newProbe().plain(), []string{target.String()}, s.certified(t, wire.WithLogger(quiet))...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,7 @@ func waitForReady(t *testing.T, s *suite) {
 		_, err := callers[0].run(ctx, conn, &probepb.RunRequest{}, grpc.WaitForReady(true))
 		done <- err
 	}()
-	server, err := wire.Serve(context.WithoutCancel(t.Context()), newProbe().plain(), []string{target.String()}, wire.WithLogger(quiet))
+	server, err := wire.Serve(context.WithoutCancel(t.Context()), newProbe().plain(), []string{target.String()}, s.certified(t, wire.WithLogger(quiet))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -70,6 +71,7 @@ func run(t *testing.T, shape string, shared bool) {
 type suite struct {
 	shape  wire.Target
 	shared bool // servers are any://
+	ca     *authority
 }
 
 // patience bounds every wait of the suite: long enough for a slow machine,
@@ -127,6 +129,9 @@ func (s *suite) start(t *testing.T, register func(*probe, ...everywire.RegistryO
 	p := &pair{probe: newProbe()}
 	reg := register(p.probe, append(o.registry, everywire.WithLogger(quiet))...)
 	shape := s.shape
+	if !o.tls {
+		o.serve = s.certified(t, o.serve...)
+	}
 	shape.TLS = shape.TLS || o.tls
 	server, err := wire.Serve(context.WithoutCancel(t.Context()), reg, []string{s.serveTarget(t, shape)}, append(o.serve, wire.WithLogger(quiet))...)
 	if err != nil {
@@ -147,12 +152,33 @@ func (p *pair) shutdown(t *testing.T) {
 
 func (s *suite) dial(t *testing.T, target wire.Target, opts ...wire.DialOption) *wire.Conn {
 	t.Helper()
+	if s.shape.TLS {
+		opts = append([]wire.DialOption{wire.WithTLSConfig(&tls.Config{RootCAs: s.certifier(t).pool, ServerName: "server"})}, opts...)
+	}
 	conn, err := wire.Dial(target.String(), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // some tests have closed it
 	return conn
+}
+
+// certified adds a certificate to the options of a server whose wire is always
+// over TLS.
+func (s *suite) certified(t *testing.T, opts ...wire.ServeOption) []wire.ServeOption {
+	if s.shape.TLS {
+		cert := s.certifier(t).issue(t, "server")
+		opts = append(opts, wire.WithTLSConfig(&tls.Config{Certificates: []tls.Certificate{cert}}))
+	}
+	return opts
+}
+
+// certifier is the authority that such servers and their clients share.
+func (s *suite) certifier(t *testing.T) *authority {
+	if s.ca == nil {
+		s.ca = newAuthority(t)
+	}
+	return s.ca
 }
 
 // serveTarget is where a server of the given shape listens: a free port, or a
