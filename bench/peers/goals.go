@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/everywire/everywire/bench/peers/peer"
 	"github.com/everywire/everywire/lab/stats"
 )
 
@@ -12,6 +13,10 @@ const (
 	rawName        = "raw"
 	jsonrpcName    = "jsonrpc+tcp"
 	msgpackrpcName = "msgpackrpc+tcp"
+	restName       = "rest"
+	mountedName    = "rest-handler"
+	fastHTTPName   = "fasthttp"
+	netHTTPName    = "net/http"
 )
 
 // A verdict is what a figure comes to beside its goal.
@@ -76,8 +81,34 @@ func judge(tables []table) []finding {
 				add(rawName, ours.Raw, 0.75)
 			}
 		}
+		found = append(found, judgeREST(&t)...)
 		if ratios := t.ratios(msgpackrpcName, jsonrpcName); len(ratios) > 0 {
 			found = append(found, notBelow(fmt.Sprintf("%s over %s, %v", msgpackrpcName, jsonrpcName, t.Load), ratios))
+		}
+	}
+	return found
+}
+
+// judgeREST compares rest with other HTTP, at one caller and at callers with a
+// connection each.
+func judgeREST(t *table) []finding {
+	if t.Load.Callers != t.Load.Conns || t.Load.Size != 64 && t.Load.Size != document {
+		return nil
+	}
+	var found []finding
+	add := func(ours, over string, bound float64) {
+		if ratios := t.ratios(ours, over); len(ratios) > 0 {
+			found = append(found, atLeast(fmt.Sprintf("%s over %s, %v", ours, over, t.Load), stats.Median(ratios), bound, "x"))
+		}
+	}
+	add(restName, fastHTTPName, 1)
+	add(restName, netHTTPName, 2.2)
+	add(mountedName, netHTTPName, 1.1)
+	// The rows are kind by kind, the fastest first.
+	for _, r := range t.Rows {
+		if r.Peer.Kind == peer.API {
+			add(restName, r.Peer.Name, 2.5)
+			break
 		}
 	}
 	return found

@@ -19,8 +19,12 @@ import (
 type load struct {
 	Callers int `json:"callers"`
 	Conns   int `json:"connections"`
-	Size    int `json:"bytes"`
+	// Size is the length of the text; or document.
+	Size int `json:"bytes"`
 }
+
+// document is the size that stands for [peer.PushEvent] in place of a text.
+const document = -1
 
 func (l load) String() string {
 	return fmt.Sprintf("%s, %s on %s", formatSize(l.Size), count(l.Callers, "caller"), count(l.Conns, "connection"))
@@ -34,6 +38,9 @@ func count(n int, what string) string {
 }
 
 func formatSize(n int) string {
+	if n == document {
+		return "8 KB document"
+	}
 	if n >= 1<<20 && n%(1<<20) == 0 {
 		return strconv.Itoa(n>>20) + " MiB"
 	}
@@ -43,10 +50,14 @@ func formatSize(n int) string {
 	return strconv.Itoa(n) + " B"
 }
 
-// parseSizes reads "64,1K,64K".
+// parseSizes reads "64,1K,64K,document".
 func parseSizes(list string) ([]int, error) {
 	var sizes []int
 	for field := range strings.SplitSeq(list, ",") {
+		if field == "document" {
+			sizes = append(sizes, document)
+			continue
+		}
 		digits, kilo := strings.CutSuffix(field, "K")
 		n, err := strconv.Atoi(digits)
 		if kilo {
@@ -54,7 +65,7 @@ func parseSizes(list string) ([]int, error) {
 		}
 		// Half of the limit, so that no encoding of the text reaches it.
 		if err != nil || n < 0 || n > peer.MaxMessage/2 {
-			return nil, fmt.Errorf("%q is not a size: write bytes such as 64, or 64K, up to %dK", field, peer.MaxMessage/2>>10)
+			return nil, fmt.Errorf("%q is not a size: write bytes such as 64, or 64K, up to %dK; or document", field, peer.MaxMessage/2>>10)
 		}
 		sizes = append(sizes, n)
 	}
@@ -98,7 +109,9 @@ type clients struct {
 	load  load
 	conns []peer.Conn
 	texts []string
-	seqs  []int64 // of each caller; they go on from window to window
+	// documents are the calls of each connection, if that is the load.
+	documents []func(context.Context) error
+	seqs      []int64 // of each caller; they go on from window to window
 }
 
 // dialAll opens the load's connections.
@@ -109,7 +122,7 @@ func dialAll(ctx context.Context, p peer.Peer, addr string, l load) (*clients, e
 	c := &clients{load: l, seqs: make([]int64, l.Callers)}
 	for i := range l.Callers {
 		c.seqs[i] = int64(i) << 32
-		c.texts = append(c.texts, text(i, l.Size))
+		c.texts = append(c.texts, text(i, max(l.Size, 0)))
 	}
 	for range l.Conns {
 		conn, err := p.Dial(ctx, addr)
@@ -118,6 +131,15 @@ func dialAll(ctx context.Context, p peer.Peer, addr string, l load) (*clients, e
 			return nil, fmt.Errorf("dial: %w", err)
 		}
 		c.conns = append(c.conns, conn)
+		if l.Size != document {
+			continue
+		}
+		call, err := conn.(peer.Documenter).Document(peer.PushEvent)
+		if err != nil {
+			c.close()
+			return nil, fmt.Errorf("document: %w", err)
+		}
+		c.documents = append(c.documents, call)
 	}
 	return c, nil
 }
@@ -163,6 +185,9 @@ func (c *clients) run(window time.Duration) (calls int64, took time.Duration, er
 }
 
 func (c *clients) call(conn peer.Conn, caller int) error {
+	if c.load.Size == document {
+		return c.documents[caller%len(c.conns)](context.Background())
+	}
 	c.seqs[caller]++
 	seq, text, err := conn.Call(context.Background(), c.seqs[caller], c.texts[caller])
 	if err != nil {

@@ -44,6 +44,8 @@ socket, each server and each client a process of its own, on one core where the 
   go run . -quick                                    64 bytes only, a minute: figures, and no claim
   go run . -peers raw,jsonrpc+tcp,arpc -sizes 64     some peers at one size
   go run . -callers 1,64x64 -rounds 21               1 caller, and 64 callers on 64 connections
+  go run . -peers rest,rest-handler,connect-json,grpc-gateway,huma,fasthttp,net/http \
+    -sizes 64,document -callers 1,64x64              rest beside other HTTP
   go run . -json > run.json                          every window, to be read by a program
   go run . -experiment idle                          one of the experiments below, or all
   go run . -list                                     the peers, what they send, and their versions
@@ -69,7 +71,7 @@ func parse(args []string, stdout, stderr io.Writer) (*settings, error) {
 	fs := flag.NewFlagSet("peers", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&peers, "peers", everyone, "the `names` of the peers to measure, of those that -list lists")
-	fs.StringVar(&sizes, "sizes", "64,1K,64K", "the lengths of the text in `bytes`")
+	fs.StringVar(&sizes, "sizes", "64,64K,document", "the lengths of the text in `bytes`, or document: JSON of 8 KB")
 	fs.StringVar(&callers, "callers", "1,8,64,64x64", "the `numbers` of callers, on one connection or x so many")
 	fs.IntVar(&s.plan.Rounds, "rounds", 9, "the `number` of rounds; at least 8 for claims")
 	fs.DurationVar(&s.plan.Window, "window", 300*time.Millisecond, "the `length` of one window of one peer")

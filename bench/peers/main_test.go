@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 	if len(s.plan.Peers) != len(peer.All()) || len(s.plan.Loads) != 12 || s.plan.Rounds < 8 || !s.plan.Pin {
 		t.Errorf("the default is %+v", s.plan)
 	}
-	if longest := time.Duration(len(s.plan.Peers)*len(s.plan.Loads)*s.plan.Rounds) * (s.plan.Window + warmUp); longest > 13*time.Minute {
+	if longest := time.Duration(len(s.plan.Peers)*len(s.plan.Loads)*s.plan.Rounds) * (s.plan.Window + warmUp); longest > 15*time.Minute {
 		t.Errorf("the default takes %v", longest)
 	}
 	s, err = parse([]string{"--quick", "--peers", "arpc,raw,arpc", "--sizes", "0,2K", "--callers", "8x2,3"}, io.Discard, io.Discard)

@@ -139,6 +139,9 @@ func run(ctx context.Context, p plan, progress io.Writer) (*result, error) {
 			if err != nil {
 				c.Error = err.Error()
 			}
+			if one, _ := peer.Find(name); l.Size == document && !one.Documents {
+				continue
+			}
 			cells[name][l] = c
 			res.Cells = append(res.Cells, c)
 		}
@@ -150,7 +153,7 @@ func run(ctx context.Context, p plan, progress io.Writer) (*result, error) {
 			fmt.Fprintf(progress, "round %d of %d: %v%s\n", round+1, p.Rounds, p.Loads[l], remaining(time.Since(began), done))
 			for _, n := range rand.Perm(len(p.Peers)) {
 				c := cells[p.Peers[n]][p.Loads[l]]
-				if c.Error != "" {
+				if c == nil || c.Error != "" {
 					continue
 				}
 				s, err := one(ctx, pairs[c.Peer], c, p.Window)

@@ -74,7 +74,7 @@ func (t *table) fill() {
 		t.Rows[i].Raw = stats.Median(t.ratios(name, rawName))
 	}
 	// Kind by kind, the fastest first.
-	order := map[peer.Kind]int{peer.Limit: 0, peer.Ours: 1, peer.Framework: 2, peer.HTTP: 3}
+	order := map[peer.Kind]int{peer.Limit: 0, peer.Ours: 1, peer.Framework: 2, peer.API: 3, peer.HTTP: 4}
 	slices.SortStableFunc(t.Rows, func(a, b row) int {
 		switch {
 		case a.Peer.Kind != b.Peer.Kind:

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/everywire/everywire/bench/peers/peer/echopb"
 )
@@ -30,6 +31,10 @@ var grpcGo = Peer{
 type pbEcho struct{ echopb.UnimplementedPeerServer }
 
 func (pbEcho) Echo(_ context.Context, in *echopb.Message) (*echopb.Message, error) { return in, nil }
+
+func (pbEcho) Document(_ context.Context, in *structpb.Value) (*structpb.Value, error) {
+	return in, nil
+}
 
 type grpcConn struct {
 	*grpc.ClientConn

@@ -4,25 +4,35 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"reflect"
+	"sync/atomic"
 	"time"
 )
 
 var (
 	netHTTP = Peer{
-		Name: "net/http", Kind: HTTP, Form: "encoding/json, HTTP/1.1",
-		Serve: func(lis net.Listener) error { return serveHTTP(lis, http.HandlerFunc(httpEcho), false) },
-		Dial:  dialHTTP(false),
+		Name: "net/http", Kind: HTTP, Form: "encoding/json, HTTP/1.1", Documents: true,
+		Serve: func(lis net.Listener) error { return serveHTTP(lis, httpEchoes(), false) },
+		Dial:  dialHTTP(false, "/echo", "/document"),
 	}
 	netHTTP2 = Peer{
-		Name: "net/http-h2c", Kind: HTTP, Form: "encoding/json, HTTP/2", Shared: true,
-		Serve: func(lis net.Listener) error { return serveHTTP(lis, http.HandlerFunc(httpEcho), true) },
-		Dial:  dialHTTP(true),
+		Name: "net/http-h2c", Kind: HTTP, Form: "encoding/json, HTTP/2", Shared: true, Documents: true,
+		Serve: func(lis net.Listener) error { return serveHTTP(lis, httpEchoes(), true) },
+		Dial:  dialHTTP(true, "/echo", "/document"),
 	}
 )
+
+func httpEchoes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /echo", httpEcho[Message])
+	mux.HandleFunc("POST /document", httpEcho[any])
+	return mux
+}
 
 // serveHTTP serves with net/http, over HTTP/1.1 or cleartext HTTP/2.
 func serveHTTP(lis net.Listener, h http.Handler, http2 bool) error {
@@ -42,8 +52,8 @@ func protocols(http2 bool) *http.Protocols {
 	return p
 }
 
-func httpEcho(w http.ResponseWriter, r *http.Request) {
-	var m Message
+func httpEcho[T any](w http.ResponseWriter, r *http.Request) {
+	var m T
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxMessage)).Decode(&m); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -57,43 +67,89 @@ func httpEcho(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // the client has gone; there is nobody to tell
 }
 
+// An httpConn is net/http's client of one connection, with encoding/json.
 type httpConn struct {
-	client http.Client
-	url    string
+	client         http.Client
+	echo, document string // URLs
 }
 
-func dialHTTP(http2 bool) func(context.Context, string) (Conn, error) {
+func dialHTTP(http2 bool, echo, document string) func(context.Context, string) (Conn, error) {
 	return func(_ context.Context, addr string) (Conn, error) {
-		return &httpConn{http.Client{Transport: newTransport(http2)}, "http://" + addr + "/echo"}, nil
+		return &httpConn{http.Client{Transport: newTransport(http2)}, "http://" + addr + echo, "http://" + addr + document}, nil
 	}
 }
 
 func (c *httpConn) Call(ctx context.Context, seq int64, text string) (int64, string, error) {
-	body, err := json.Marshal(&Message{Seq: seq, Text: text})
-	if err != nil {
-		return 0, "", err
+	var m Message
+	err := c.post(ctx, c.echo, &Message{Seq: seq, Text: text}, &m)
+	return m.Seq, m.Text, err
+}
+
+// Document is [Documenter]'s.
+func (c *httpConn) Document(text []byte) (func(context.Context) error, error) {
+	return documentCall(text, json.Unmarshal, func(ctx context.Context, in, out *any) error {
+		return c.post(ctx, c.document, in, out)
+	})
+}
+
+// documentCall makes what [Documenter] returns of a peer that holds documents as
+// Go's plain values.
+func documentCall(text []byte, unmarshal func([]byte, any) error, echo func(ctx context.Context, in, out *any) error) (func(context.Context) error, error) {
+	var in any
+	if err := unmarshal(text, &in); err != nil {
+		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	var check checker
+	return func(ctx context.Context) error {
+		var out any
+		if err := echo(ctx, &in, &out); err != nil {
+			return err
+		}
+		return check.document(members(in) == members(out), func() bool { return reflect.DeepEqual(in, out) })
+	}, nil
+}
+
+func members(v any) int {
+	m, _ := v.(map[string]any)
+	return len(m)
+}
+
+// A checker looks at every document that comes back, and at one in 64 as a
+// whole: to compare all would take longer than some peers' calls.
+type checker struct{ n atomic.Uint64 }
+
+func (c *checker) document(alike bool, same func() bool) error {
+	if !alike || c.n.Add(1)%64 == 1 && !same() {
+		return errors.New("wrong reply: another document")
+	}
+	return nil
+}
+
+func (c *httpConn) post(ctx context.Context, url string, in, out any) error {
+	body, err := json.Marshal(in)
 	if err != nil {
-		return 0, "", err
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return 0, "", err
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // it has been read
 	if resp.StatusCode != http.StatusOK {
-		return 0, "", fmt.Errorf("HTTP status %s", resp.Status)
+		return fmt.Errorf("HTTP status %s", resp.Status)
 	}
-	var m Message
 	limited := io.LimitReader(resp.Body, MaxMessage)
-	if err := json.NewDecoder(limited).Decode(&m); err != nil {
-		return 0, "", err
+	if err := json.NewDecoder(limited).Decode(out); err != nil {
+		return err
 	}
 	// The connection serves another call only if its body was read to the end.
 	_, err = io.Copy(io.Discard, limited)
-	return m.Seq, m.Text, err
+	return err
 }
 
 func (c *httpConn) Close() error {

@@ -9,6 +9,7 @@ package peer
 
 import (
 	"context"
+	_ "embed" // for PushEvent
 	"io"
 	"net"
 	"runtime/debug"
@@ -25,6 +26,9 @@ const (
 	Ours Kind = "ours"
 	// Framework is an RPC framework: one names a method and passes a value.
 	Framework Kind = "framework"
+	// API is a framework for HTTP APIs: one declares methods and passes values,
+	// which travel as JSON over HTTP/1.1.
+	API Kind = "api"
 	// HTTP is an HTTP library, with which one writes RPC by hand.
 	HTTP Kind = "http"
 )
@@ -44,6 +48,8 @@ type Peer struct {
 	// at the same time. Where it is not set, each caller has a connection of its
 	// own even if one for all was asked for.
 	Shared bool
+	// Documents says that its connections are [Documenter]s.
+	Documents bool
 	// Serve serves the echo until the listener is closed or the process ends.
 	Serve func(net.Listener) error
 	// Dial makes one connection to what Serve serves on addr.
@@ -65,6 +71,21 @@ type Pipeliner interface {
 	Pipeline(stop <-chan struct{}, depth int, text string) (int64, error)
 }
 
+// A Documenter is a connection that also carries a JSON document, whatever is in
+// it, as the value that the peer has for such: it is decoded and encoded at both
+// ends.
+type Documenter interface {
+	// Document reads a document's text and returns what echoes it once and
+	// checks the echo.
+	Document(text []byte) (func(ctx context.Context) error, error)
+}
+
+// PushEvent is the document: what a forge tells of a push, as web hooks carry
+// it, 8 KB (github.com/octokit/webhooks, MIT licence).
+//
+//go:embed testdata/push-event.json
+var PushEvent []byte
+
 // All are the peers, the limit and ours first.
 func All() []Peer {
 	return slices.Clone([]Peer{
@@ -73,6 +94,7 @@ func All() []Peer {
 		ours("msgpackrpc+tcp", "MessagePack-RPC", true),
 		ours("grpc", "protobuf, gRPC", true),
 		ours("rest", "JSON over HTTP/1.1", false),
+		mounted,
 		grpcGo,
 		connectGo,
 		drpcPeer,
@@ -83,6 +105,9 @@ func All() []Peer {
 		sourcegraphPeer,
 		netRPC,
 		netRPCJSON,
+		connectJSON,
+		gateway,
+		humaAPI,
 		fastHTTP,
 		netHTTP,
 		netHTTP2,

@@ -63,6 +63,31 @@ func TestEcho(t *testing.T) {
 	}
 }
 
+// The document comes back whole from every peer that carries it.
+func TestDocument(t *testing.T) {
+	for _, p := range All() {
+		if !p.Documents {
+			continue
+		}
+		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) {
+			conn, err := p.Dial(t.Context(), serve(t, p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			call, err := conn.(Documenter).Document(PushEvent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if err := call(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 func echo(ctx context.Context, t *testing.T, conn Conn, seq int64, text string) {
 	t.Helper()
 	gotSeq, gotText, err := conn.Call(ctx, seq, text)

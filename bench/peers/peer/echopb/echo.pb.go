@@ -9,6 +9,7 @@ package echopb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -79,12 +80,13 @@ var File_bench_peers_peer_echopb_echo_proto protoreflect.FileDescriptor
 
 const file_bench_peers_peer_echopb_echo_proto_rawDesc = "" +
 	"\n" +
-	"\"bench/peers/peer/echopb/echo.proto\x12\x0feverywire.bench\"/\n" +
+	"\"bench/peers/peer/echopb/echo.proto\x12\x0feverywire.bench\x1a\x1cgoogle/protobuf/struct.proto\"/\n" +
 	"\aMessage\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text2B\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text2~\n" +
 	"\x04Peer\x12:\n" +
-	"\x04Echo\x12\x18.everywire.bench.Message\x1a\x18.everywire.bench.MessageB8Z6github.com/everywire/everywire/bench/peers/peer/echopbb\x06proto3"
+	"\x04Echo\x12\x18.everywire.bench.Message\x1a\x18.everywire.bench.Message\x12:\n" +
+	"\bDocument\x12\x16.google.protobuf.Value\x1a\x16.google.protobuf.ValueB8Z6github.com/everywire/everywire/bench/peers/peer/echopbb\x06proto3"
 
 var (
 	file_bench_peers_peer_echopb_echo_proto_rawDescOnce sync.Once
@@ -100,13 +102,16 @@ func file_bench_peers_peer_echopb_echo_proto_rawDescGZIP() []byte {
 
 var file_bench_peers_peer_echopb_echo_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_bench_peers_peer_echopb_echo_proto_goTypes = []any{
-	(*Message)(nil), // 0: everywire.bench.Message
+	(*Message)(nil),        // 0: everywire.bench.Message
+	(*structpb.Value)(nil), // 1: google.protobuf.Value
 }
 var file_bench_peers_peer_echopb_echo_proto_depIdxs = []int32{
 	0, // 0: everywire.bench.Peer.Echo:input_type -> everywire.bench.Message
-	0, // 1: everywire.bench.Peer.Echo:output_type -> everywire.bench.Message
-	1, // [1:2] is the sub-list for method output_type
-	0, // [0:1] is the sub-list for method input_type
+	1, // 1: everywire.bench.Peer.Document:input_type -> google.protobuf.Value
+	0, // 2: everywire.bench.Peer.Echo:output_type -> everywire.bench.Message
+	1, // 3: everywire.bench.Peer.Document:output_type -> google.protobuf.Value
+	2, // [2:4] is the sub-list for method output_type
+	0, // [0:2] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name

@@ -11,6 +11,7 @@ import (
 	grpc "google.golang.org/grpc"
 	codes "google.golang.org/grpc/codes"
 	status "google.golang.org/grpc/status"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 )
 
 // This is a compile-time assertion to ensure that this generated file
@@ -19,7 +20,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Peer_Echo_FullMethodName = "/everywire.bench.Peer/Echo"
+	Peer_Echo_FullMethodName     = "/everywire.bench.Peer/Echo"
+	Peer_Document_FullMethodName = "/everywire.bench.Peer/Document"
 )
 
 // PeerClient is the client API for Peer service.
@@ -30,6 +32,8 @@ const (
 type PeerClient interface {
 	// Echo answers with the message that it gets.
 	Echo(ctx context.Context, in *Message, opts ...grpc.CallOption) (*Message, error)
+	// Document does the same with any JSON.
+	Document(ctx context.Context, in *structpb.Value, opts ...grpc.CallOption) (*structpb.Value, error)
 }
 
 type peerClient struct {
@@ -50,6 +54,16 @@ func (c *peerClient) Echo(ctx context.Context, in *Message, opts ...grpc.CallOpt
 	return out, nil
 }
 
+func (c *peerClient) Document(ctx context.Context, in *structpb.Value, opts ...grpc.CallOption) (*structpb.Value, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(structpb.Value)
+	err := c.cc.Invoke(ctx, Peer_Document_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -58,6 +72,8 @@ func (c *peerClient) Echo(ctx context.Context, in *Message, opts ...grpc.CallOpt
 type PeerServer interface {
 	// Echo answers with the message that it gets.
 	Echo(context.Context, *Message) (*Message, error)
+	// Document does the same with any JSON.
+	Document(context.Context, *structpb.Value) (*structpb.Value, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -70,6 +86,9 @@ type UnimplementedPeerServer struct{}
 
 func (UnimplementedPeerServer) Echo(context.Context, *Message) (*Message, error) {
 	return nil, status.Error(codes.Unimplemented, "method Echo not implemented")
+}
+func (UnimplementedPeerServer) Document(context.Context, *structpb.Value) (*structpb.Value, error) {
+	return nil, status.Error(codes.Unimplemented, "method Document not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -110,6 +129,24 @@ func _Peer_Echo_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Document_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(structpb.Value)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Document(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Document_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Document(ctx, req.(*structpb.Value))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -120,6 +157,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Echo",
 			Handler:    _Peer_Echo_Handler,
+		},
+		{
+			MethodName: "Document",
+			Handler:    _Peer_Document_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
