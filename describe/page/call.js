@@ -5,13 +5,18 @@ import { pretty } from "./json.js";
 
 const shown = 200; // messages of a stream, and the most lines of a hex dump
 
+/** stopwatch returns a function that tells the time since now. */
+export function stopwatch() {
+  const began = performance.now();
+  return () => (performance.now() - began).toFixed(1) + " ms";
+}
+
 /** call sends a request and fills result. */
 export async function call(request, signal, result) {
   for (const [name, value] of request.cookies) {
     document.cookie = `${name}=${value}; path=${new URL(request.url).pathname}; SameSite=Strict`;
   }
-  const began = performance.now();
-  const after = () => (performance.now() - began).toFixed(1) + " ms";
+  const after = stopwatch();
   const status = h("p", { class: "status" }, "Sending…");
   result.replaceChildren(status);
   let response;
@@ -46,31 +51,40 @@ async function show(response, result, after) {
   return bytes.length;
 }
 
-/** stream shows messages one by one, the latest ones only. */
-async function stream(response, type, result, after) {
+/** messageList shows messages one by one, the latest ones only. */
+export function messageList(result, after) {
   const list = h("ol", { class: "stream", tabindex: "0", "aria-label": "Messages" });
-  const more = h("p", { class: "faint" }, "Waiting for messages…");
-  result.append(list, more);
+  const note = h("p", { class: "faint" }, "Waiting for messages…");
+  result.append(list, note);
+  let count = 0;
+  return {
+    add(nodes, about = "") {
+      count++;
+      list.append(h("li", { value: count }, h("span", { class: "faint" }, after(), about), h("pre", {}, ...nodes)));
+      if (list.childElementCount > shown) list.firstElementChild.remove();
+      note.textContent = `${count} so far`;
+    },
+    end(text) {
+      note.textContent = text ?? `The stream ended after ${count} messages.`;
+    },
+  };
+}
+
+async function stream(response, type, result, after) {
+  const list = messageList(result, after);
   const separator = type === "text/event-stream" ? /\r?\n\r?\n/ : /\n/;
   const reader = response.body.getReader(), decoder = new TextDecoder();
-  let rest = "", count = 0, size = 0;
-  const add = (message) => {
-    if (message.trim() === "") return;
-    count++;
-    list.append(h("li", { value: count }, h("span", { class: "faint" }, after()), h("pre", {}, ...parts(message, type))));
-    if (list.childElementCount > shown) list.firstElementChild.remove();
-    more.textContent = `${count} so far`;
-  };
+  let rest = "", size = 0;
   for (;;) {
     const { value, done } = await reader.read();
     rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
     size += value?.length ?? 0;
     const messages = rest.split(separator);
     rest = done ? "" : messages.pop();
-    messages.forEach(add);
+    for (const message of messages) if (message.trim() !== "") list.add(parts(message, type));
     if (done) break;
   }
-  more.textContent = `The stream ended after ${count} messages.`;
+  list.end();
   return size;
 }
 

@@ -2,6 +2,7 @@
 
 import { freshId, h } from "./dom.js";
 import { call } from "./call.js";
+import { socketForm } from "./socket.js";
 
 /** tryForm makes the form for one route; it is built from the parameters. */
 export function tryForm(route, method, api) {
@@ -9,6 +10,14 @@ export function tryForm(route, method, api) {
   // Parameters that many operations share are of HTTP, not of the method.
   const inputs = (op.parameters ?? []).map((given) => ({ p: resolve(given, api), common: "$ref" in given })).filter(({ p }) => p);
   for (const one of inputs) one.input = inputFor(one.p, api);
+  const parameter = ({ p, input }) => field(input, p.name, [p.in, p.required && "required", isList(p) && "one a line"], p.description, api.schemas.type(p.schema));
+  if (op["x-everywire"]?.websocket) {
+    // A browser's WebSocket has no headers of its own.
+    const own = inputs.filter(({ p }) => p.in === "path");
+    const message = h("textarea", { id: freshId(), rows: 3, spellcheck: "false", autocomplete: "off", class: "body" });
+    message.value = api.schemas.example(op["x-everywire"].websocket.send);
+    return socketForm([...own.map(parameter), field(message, "Message", ["JSON"])], message, () => requestOf(route, api, own, null, "", "").url);
+  }
   const media = op.requestBody && (op.requestBody.content["application/json"] ?? Object.values(op.requestBody.content)[0]);
   const body = media && h("textarea", { id: freshId(), rows: 1, spellcheck: "false", autocomplete: "off", class: "body" });
   if (body) body.value = api.schemas.example(media.schema);
@@ -28,7 +37,6 @@ export function tryForm(route, method, api) {
       curl.textContent = "# " + e.message;
     }
   };
-  const parameter = ({ p, input }) => field(input, p.name, [p.in, p.required && "required", isList(p) && "one a line"], p.description, api.schemas.type(p.schema));
   const form = h("form", { class: "try", oninput: refresh, onchange: refresh, onsubmit: async (event) => {
     event.preventDefault();
     const abort = new AbortController();
@@ -48,7 +56,6 @@ export function tryForm(route, method, api) {
     replies.length > 1 && field(accept, "Accept", []),
     h("details", { class: "more" }, h("summary", {}, "More headers"), inputs.filter((i) => i.common).map(parameter), field(headers, "Headers", ["one a line"])),
     h("div", { class: "buttons" }, send, stop), curl, result);
-  if (op["x-everywire"]?.websocket) return h("p", {}, "This page does not try streams to the server.");
   refresh();
   return form;
 }

@@ -2,7 +2,9 @@ package foreign
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -79,7 +81,22 @@ func withStaff(s *service) *service {
 		}
 		return nil
 	}, reads, everywire.WithRoute("GET", "/count", ""))
-	everywire.HandleBidi(s.reg, "staff.Staff/Chat", func(grpc.BidiStreamingServer[count32, member]) error { return nil })
+	everywire.HandleBidi(s.reg, "staff.Staff/Chat", func(stream grpc.BidiStreamingServer[memberID, member]) error {
+		for {
+			in, err := stream.Recv()
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil
+			case err != nil:
+				return err
+			case in.ID == 0:
+				return status.Error(codes.OutOfRange, "nobody is 0")
+			}
+			if err := stream.Send(&member{ID: in.ID}); err != nil {
+				return err
+			}
+		}
+	}, everywire.WithRoute("POST", "/staff/{id}:chat", "*"))
 	s.reg.RegisterService(&grpc.ServiceDesc{
 		ServiceName: `evil.<img src=x onerror="alert(1)">`,
 		Methods:     []grpc.MethodDesc{{MethodName: `"><b onclick='alert(1)'>&amp;`}},
@@ -130,6 +147,7 @@ func TestDocsPage(t *testing.T) {
 	}
 	results := runNode(t, "docs-page.js", map[string]any{
 		"chromium": chromium, "profile": t.TempDir(), "url": page, "shots": os.Getenv("SHOTS"),
+		"chat": "staff.Staff/Chat",
 		"tries": map[string]try{
 			"sum":    {"arith.Arith/Sum", "POST/sum", map[string]string{"Body": `{"numbers":[9007199254740993]}`}},
 			"hire":   {"staff.Staff/Hire", "POST/staff", map[string]string{"Body": `{"name":"O'Hara"}`}},
@@ -148,9 +166,12 @@ func TestDocsPage(t *testing.T) {
 		}
 		return fmt.Sprintf(`{"status":%q,"timed":true,"headers":true,%s"messages":%s,"curl":%q}`, status, reply, messages, strings.ReplaceAll(curl, "BASE", base))
 	}
+	said := `{\n  \"id\": \"%s\",\n  \"name\": \"\",\n  \"since\": \"0001-01-01T00:00:00Z\",\n  \"teams\": [],\n  \"version\": 0\n}`
 	delete(results, "methods")
 	check(t, results, map[string]string{
 		"faults": `[]`, "troubles": `[]`, "elsewhere": `[]`, "markup": `0`,
+		"chat":     fmt.Sprintf(`{"messages":["{}","`+said+`","{}","`+said+`"],"status":"Ended well"}`, "7", "7"),
+		"failed":   `{"messages":["{}"],"status":"Failed with code 11: nobody is 0"}`,
 		"title":    `"arith.Arith, echo.Echo, evil.<img src=x onerror=\"alert(1)\">, io.grpc.KeyValueService, peer.Peer, staff.Staff"`,
 		"filtered": `["Sum","arith.SumReply","arith.SumRequest"]`,
 		"sum":      outcome("200 OK", `"{\n  \"sum\": 9007199254740993\n}"`, "[]", "curl -X POST 'BASE/sum' \\\n  -H 'Content-Type: application/json' \\\n  -d '{\"numbers\":[9007199254740993]}'"),

@@ -53,7 +53,29 @@ function outcome (method) {
   }
 }
 
-run(({ chromium, profile, url, shots, tries }) => browse(chromium, profile, async (page) => {
+/** Sends two messages over a WebSocket, then says that there are no more. */
+async function chat (method, id) {
+  const card = document.getElementById('method-' + encodeURIComponent(method))
+  card.open = true
+  await new Promise((resolve) => setTimeout(resolve))
+  const form = card.querySelector('form')
+  const [path, message] = form.querySelectorAll('input, textarea')
+  path.value = id
+  message.value = '{}'
+  const shown = async (n) => { while (form.querySelectorAll('.stream li').length < n) await new Promise((resolve) => setTimeout(resolve, 20)) }
+  const ended = async () => { while (!/ after .* ms/.test(form.querySelector('.status').textContent) || !form.querySelector('.good, .failed')) await new Promise((resolve) => setTimeout(resolve, 20)) }
+  form.requestSubmit()
+  if (id !== '0') {
+    await shown(2)
+    form.requestSubmit()
+    await shown(4)
+    ;[...form.querySelectorAll('button')].find((b) => b.textContent === 'No more').click()
+  }
+  await ended()
+  return { messages: [...form.querySelectorAll('.stream pre')].map((e) => e.textContent), status: form.querySelector('.status').textContent.replace(/ after .*/, '') }
+}
+
+run(({ chromium, profile, url, shots, tries, chat: chats }) => browse(chromium, profile, async (page) => {
   const elsewhere = []
   page.requests = (asked) => { if (new URL(asked).protocol.startsWith('http') && new URL(asked).origin !== new URL(url).origin) elsewhere.push(asked) }
   const results = { faults: [] }
@@ -87,6 +109,9 @@ run(({ chromium, profile, url, shots, tries }) => browse(chromium, profile, asyn
       await page.shoot(path.join(shots, `try-${name}.png`), false)
     }
   }
+  results.chat = await page.run(chat, chats, '7')
+  if (shots) await page.shoot(path.join(shots, 'chat.png'), false)
+  results.failed = await page.run(chat, chats, '0')
   await page.run(() => { const f = document.getElementById('filter'); f.value = 'sum'; f.dispatchEvent(new Event('input')) })
   results.filtered = await page.run(() => [...document.querySelectorAll('#list li')].filter((e) => !e.hidden).map((e) => e.textContent))
   results.troubles = page.troubles
