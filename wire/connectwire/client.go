@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,8 +155,9 @@ func (c *conn) client(call *rpc.Outgoing) *connect.Client[message, message] {
 	if client, ok := c.clients.Load(key); ok {
 		return client.(*connect.Client[message, message])
 	}
-	opts := append(c.options[:len(c.options):len(c.options)], connect.WithReadMaxBytes(key.maxReceive))
-	opts = append(opts, connect.WithAcceptCompression("gzip", nil, nil)) // connect-go's own, which has no limit
+	opts := append(slices.Clone(c.options),
+		connect.WithReadMaxBytes(key.maxReceive),
+		connect.WithAcceptCompression("gzip", nil, nil)) // connect-go's own, which is on by default
 	if c.compress != httpbody.Identity {
 		opts = append(opts,
 			connect.WithAcceptCompression(c.compress.String(), newDecompressor(c.compress, key.maxReceive), newCompressor(c.compress)),
@@ -188,7 +190,7 @@ func (c *conn) Do(r *http.Request) (*http.Response, error) {
 		}
 		attempt := *r
 		attempt.Body = keptOpen{r.Body, r.Context(), x}
-		res, err = c.transport.RoundTrip(&attempt)
+		res, err = c.transport.RoundTrip(&attempt) //nolint:bodyclose // connect-go closes it
 		return err
 	})
 	if err != nil {

@@ -100,7 +100,7 @@ type watchedBody struct {
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // a reader returns it as it is
+	if err != nil && err != io.EOF {
 		b.x.fail(err)
 	}
 	return n, err
