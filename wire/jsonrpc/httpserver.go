@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -43,7 +42,7 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	return web.NewServer(web.Config{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != path {
-				h.httpError(w, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
+				h.httpError(w, r, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
 				return
 			}
 			h.ServeHTTP(w, r)
@@ -114,7 +113,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who := &caller{peer: web.Peer(r)}
 	var err error
 	if who.metadata, _, err = httpmeta.Take(r.Header); err != nil {
-		h.httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
+		h.httpError(w, r, http.StatusBadRequest, code.InvalidRequest, err.Error())
 		return
 	}
 	switch t := r.Header[httpmeta.TimeoutHeader]; {
@@ -124,7 +123,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		who.timeout, err = httpmeta.ParseTimeout(t[0])
 	}
 	if err != nil {
-		h.httpError(w, http.StatusBadRequest, code.InvalidRequest, err.Error())
+		h.httpError(w, r, http.StatusBadRequest, code.InvalidRequest, err.Error())
 		return
 	}
 	if !h.read(w, r, x) {
@@ -140,17 +139,17 @@ func (h *handler) acceptable(w http.ResponseWriter, r *http.Request, x *exchange
 	switch {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		h.httpError(w, http.StatusMethodNotAllowed, code.InvalidRequest, "JSON-RPC is POST, not "+r.Method)
+		h.httpError(w, r, http.StatusMethodNotAllowed, code.InvalidRequest, "JSON-RPC is POST, not "+r.Method)
 	case !isJSON(r.Header.Get("Content-Type")):
-		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest,
+		h.httpError(w, r, http.StatusUnsupportedMediaType, code.InvalidRequest,
 			fmt.Sprintf("content type %q is not application/json, application/json-rpc or application/jsonrequest", r.Header.Get("Content-Type")))
 	case len(r.Header["Content-Type"]) > 1:
-		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest, "more than one content type")
+		h.httpError(w, r, http.StatusUnsupportedMediaType, code.InvalidRequest, "more than one content type")
 	case coding != nil:
 		w.Header().Set("Accept-Encoding", httpbody.Supported+", identity")
-		h.httpError(w, http.StatusUnsupportedMediaType, code.InvalidRequest, coding.Error())
+		h.httpError(w, r, http.StatusUnsupportedMediaType, code.InvalidRequest, coding.Error())
 	case x.prefers.Refuses():
-		h.httpError(w, http.StatusNotAcceptable, code.InvalidRequest,
+		h.httpError(w, r, http.StatusNotAcceptable, code.InvalidRequest,
 			fmt.Sprintf("Accept-Encoding %q allows none of %s, identity", strings.Join(r.Header["Accept-Encoding"], ", "), httpbody.Supported))
 	case r.ContentLength > int64(h.service.maxText()):
 		h.tooLong(w, r)
@@ -174,7 +173,7 @@ func isJSON(contentType string) bool {
 
 func (h *handler) tooLong(w http.ResponseWriter, r *http.Request) {
 	closeAfter(w, r)
-	h.httpError(w, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted),
+	h.httpError(w, r, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted),
 		fmt.Sprintf("the request is longer than the limit of %d bytes", h.service.maxText()))
 }
 
@@ -196,7 +195,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request, x *exchange) bool
 		status = http.StatusRequestTimeout
 	}
 	closeAfter(w, r)
-	h.httpError(w, status, code.ParseError, "the body could not be read: "+err.Error())
+	h.httpError(w, r, status, code.ParseError, "the body could not be read: "+err.Error())
 	return false
 }
 
@@ -247,7 +246,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x 
 		w.Header()["Content-Encoding"] = x.prefers.Coding.Header()
 		out = coded
 	}
-	writeJSON(w, httpStatus, out)
+	writeJSON(w, r, httpStatus, out)
 }
 
 // errorStatus is the status of HTTP with an error of JSON-RPC: HTTP did what it
@@ -266,7 +265,7 @@ func (h *handler) single(w http.ResponseWriter, r *http.Request, who *caller, re
 	defer func() {
 		if !returned {
 			closeAfter(w, r)
-			writeJSON(w, req.errorStatus(), req.appendStatus(nil, rpc.DidNotReturn))
+			writeJSON(w, r, req.errorStatus(), req.appendStatus(nil, rpc.DidNotReturn))
 			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
 		}
 	}()
@@ -293,17 +292,13 @@ func (h *handler) batch(ctx context.Context, who *caller, requests []request, ds
 
 // httpError answers a request that is not fit to be read as JSON-RPC; the body
 // is an error of JSON-RPC all the same.
-func (h *handler) httpError(w http.ResponseWriter, status, number int, message string) {
-	writeJSON(w, status, h.service.nobody.appendFailure(nil, number, message))
+func (h *handler) httpError(w http.ResponseWriter, r *http.Request, status, number int, message string) {
+	writeJSON(w, r, status, h.service.nobody.appendFailure(nil, number, message))
 }
 
 // contentTypeJSON is shared by all responses.
 var contentTypeJSON = []string{"application/json"}
 
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h["Content-Type"] = contentTypeJSON
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone has nobody to tell
+func writeJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	web.Answer(w, r, status, contentTypeJSON, body)
 }

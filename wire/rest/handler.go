@@ -206,7 +206,7 @@ func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) (ou
 			body := encodeProblem(httpStatus, rpc.DidNotReturn)
 			closeAfter(w, r)
 			w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
-			write(w, r, httpStatus, problemHeader, body)
+			web.Answer(w, r, httpStatus, problemHeader, body)
 			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
 		}
 	}()

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"net/http"
-	"strconv"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -10,6 +9,7 @@ import (
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
 // respond writes the response that x.result makes.
@@ -49,7 +49,7 @@ func (x *exchange) respond(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	x.vary(header, reads)
-	write(w, r, httpStatus, x.format.header, x.compressed(header))
+	web.Answer(w, r, httpStatus, x.format.header, x.compressed(header))
 }
 
 // vary says what the representation was chosen by, where a cache could keep it
@@ -79,7 +79,7 @@ func (x *exchange) compressed(h http.Header) []byte {
 var problemHeader = []string{problemType}
 
 func writeProblem(w http.ResponseWriter, r *http.Request, httpStatus int, s *status.Status) {
-	write(w, r, httpStatus, problemHeader, encodeProblem(httpStatus, s))
+	web.Answer(w, r, httpStatus, problemHeader, encodeProblem(httpStatus, s))
 }
 
 // errorStatus is HTTP's status for a call that failed. If the handler had
@@ -93,23 +93,4 @@ func (x *exchange) errorStatus(c codes.Code) int {
 		}
 	}
 	return code.HTTP(c)
-}
-
-// sniffed is the length up to which net/http buffers a body and sets its length
-// itself, which is cheaper.
-const sniffed = 2 << 10
-
-func write(w http.ResponseWriter, r *http.Request, httpStatus int, contentType []string, body []byte) {
-	h := w.Header()
-	h["Content-Type"] = contentType
-	if len(body) == 0 {
-		delete(h, "Content-Type")
-	}
-	if len(body) > sniffed || r.Method == http.MethodHead {
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	}
-	w.WriteHeader(httpStatus)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // fails only if the client is gone, whom nothing can be told
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/internal/web"
 )
 
 // A streamFormat is how the replies of a server stream look in the body of a
@@ -241,7 +242,7 @@ func (s *responseStream) problem(r *http.Request, outcome *rpc.Outcome) {
 	body := encodeProblem(httpStatus, outcome.Status)
 	closeAfter(s.w, r)
 	h["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
-	write(s.w, r, httpStatus, problemHeader, body)
+	web.Answer(s.w, r, httpStatus, problemHeader, body)
 	_ = s.flush() // fails only if the client is gone
 }
 

@@ -158,6 +158,29 @@ func (w *response) Write(p []byte) (int, error) {
 // WriteString is [io.StringWriter]'s.
 func (w *response) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
+// Answer writes a whole response: the handler's fields and these, and the body.
+// It does what Header, WriteHeader and Write do, with less work.
+func (w *response) Answer(status int, contentType string, body []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unusable() != nil || w.status != 0 {
+		w.misused("an answer behind another one")
+		return
+	}
+	w.writeHead(status)
+	if !hasBody(status) {
+		return
+	}
+	if len(body) > 0 {
+		w.hasType = true
+		w.buf.out = append(append(append(w.buf.out, "Content-Type: "...), contentType...), crlf...)
+	}
+	w.length, w.written = int64(len(body)), int64(len(body))
+	if w.x.req.Method != http.MethodHead {
+		w.body(body)
+	}
+}
+
 // body takes some of the body.
 func (w *response) body(p []byte) {
 	if w.end == endUnknown {
