@@ -59,6 +59,7 @@ async function chat (method, id) {
   card.open = true
   await new Promise((resolve) => setTimeout(resolve))
   const form = card.querySelector('form')
+  card.scrollIntoView()
   const [path, message] = form.querySelectorAll('input, textarea')
   path.value = id
   message.value = '{}'
