@@ -1,4 +1,4 @@
-// Package rest is the wire "rest": unary calls as JSON over HTTP/1.1.
+// Package rest is the wire "rest": calls as JSON over HTTP.
 //
 // Every method answers at POST /SERVICE/METHOD with its request as the JSON
 // body, and at the routes that it declares, by google.api.http or
@@ -13,4 +13,9 @@
 // (request.go, query.go) and decoded once, so that every mistake gets the codec's
 // error, which names the field; where that is not enough, violation.go asks for
 // each field apart. The client does the reverse (clientroute.go, split.go).
+//
+// Streams are in docs/spec/rest-streams.md: as the body of one response (stream.go),
+// in lines of JSON (ndjson.go) or server-sent events (sse.go, by the HTML standard,
+// section 9.2), and on WebSockets (websocket.go and the files beside it, by RFC
+// 6455). What waits at either end is in an outbox and an inbox, both bounded.
 package rest

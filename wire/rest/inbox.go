@@ -30,14 +30,14 @@ type messages struct {
 
 func newInbox() *inbox { return &inbox{more: make(chan struct{}), room: make(chan struct{})} }
 
-// put copies a message in when there is room for it. It returns false, and the
-// message is dropped, if the inbox is closed.
-func (b *inbox) put(message []byte) bool {
+// put copies a message in when there is room for it. It drops it if the inbox is
+// closed.
+func (b *inbox) put(message []byte) {
 	for {
 		b.mu.Lock()
 		if b.err != nil {
 			b.mu.Unlock()
-			return false
+			return
 		}
 		if len(b.filling.bytes) < inboxRoom {
 			b.filling.bytes = append(b.filling.bytes, message...)
@@ -45,7 +45,7 @@ func (b *inbox) put(message []byte) bool {
 			close(b.more)
 			b.more = make(chan struct{})
 			b.mu.Unlock()
-			return true
+			return
 		}
 		room := b.room
 		b.mu.Unlock()

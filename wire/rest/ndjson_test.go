@@ -34,7 +34,7 @@ func TestLinesOfJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := dialPeer(t, addr).request(tc.line, tc.body, tc.head...)
-			if ct := res.Header.Get("Content-Type"); res.StatusCode != 200 || ct != "application/x-ndjson" {
+			if ct := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || ct != "application/x-ndjson" {
 				t.Errorf("%s, %s", res.Status, ct)
 			}
 			got, whole := lines(t, res.Body)

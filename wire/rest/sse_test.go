@@ -122,7 +122,7 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := dialPeer(t, addr).request("GET "+tc.path, "", append(tc.head, acceptEvents)...)
-			if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("Cache-Control") != "no-store" {
+			if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s, %v", res.Status, res.Header)
 			}
 			if got := events(t, res.Body); !reflect.DeepEqual(got, tc.want) {
@@ -170,7 +170,7 @@ func TestEventsInSilence(t *testing.T) {
 		}()
 		begin := time.Now()
 		res, err := http.ReadResponse(bufio.NewReader(client), nil)
-		if err != nil || res.StatusCode != 200 {
+		if err != nil || res.StatusCode != http.StatusOK {
 			t.Fatal(res, err)
 		}
 		body := bufio.NewReader(res.Body)

@@ -226,10 +226,7 @@ func (p *handPeer) send(s string) {
 // request sends a request without a body, or one of JSON.
 func (p *handPeer) request(line, body string, head ...string) *http.Response {
 	p.t.Helper()
-	b := line + " HTTP/1.1\r\nHost: test\r\n"
-	for _, h := range head {
-		b += h + "\r\n"
-	}
+	b := strings.Join(append([]string{line + " HTTP/1.1", "Host: test"}, head...), "\r\n") + "\r\n"
 	if body != "" {
 		b += "Content-Type: application/json\r\nContent-Length: " + itoa(len(body)) + "\r\n"
 	}

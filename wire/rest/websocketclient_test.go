@@ -159,9 +159,9 @@ func TestStreamRequest(t *testing.T) {
 		}
 		p.write(serverFrame(0x82, `{"end":{"trailers":{"x-t":["1"]}}}`) + serverFrame(0x88, "\x03\xe8"))
 		// The client answers the close frame, and closes.
-		var close [8]byte
-		if n, err := io.ReadFull(p.r, close[:]); err != nil || close[0] != 0x88 {
-			t.Errorf("the end: % x, %v", close[:n], err)
+		var last [8]byte
+		if n, err := io.ReadFull(p.r, last[:]); err != nil || last[0] != 0x88 {
+			t.Errorf("the end: % x, %v", last[:n], err)
 		}
 		ends <- ""
 	})
