@@ -46,7 +46,8 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 	for _, o := range opts {
 		o.applyServe(&cfg)
 	}
-	if t.TLS || cfg.tls != nil || cfg.listen != nil {
+	_, cleartext := t.Options["cleartext"]
+	if t.TLS || cleartext || cfg.tls != nil || cfg.listen != nil {
 		return nil, targetError(shape, "TLS and the listener of a handler are its server's")
 	}
 	make, ok := handlers[t.shape()]
@@ -71,11 +72,14 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 // watch the service's health end only by this. http.Server.Shutdown waits for
 // requests and knows nothing of WebSockets: call both, at the same time.
 func (h *Handler) Shutdown(ctx context.Context) error {
+	if h.grpc == nil {
+		return h.endConnections(ctx)
+	}
+	calls := make(chan error, 1)
+	go func() { calls <- h.grpc.Shutdown(ctx) }()
 	err := h.endConnections(ctx)
-	if h.grpc != nil {
-		if grpcErr := h.grpc.Shutdown(ctx); grpcErr != nil {
-			return grpcErr
-		}
+	if grpcErr := <-calls; grpcErr != nil {
+		err = grpcErr
 	}
 	return err
 }
