@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/mail"
 	"os"
@@ -162,5 +164,60 @@ func TestOutboxFlags(t *testing.T) {
 		if status != exitUsage || !strings.Contains(errs, tt.want) {
 			t.Errorf("serve %s: status %d, %q, want %q", tt.args, status, errs, tt.want)
 		}
+	}
+}
+
+// smtpServer takes one mail and gives what it was sent.
+func smtpServer(t *testing.T) (addr string, mails <-chan string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan string, 1)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "220 test\r\n")
+		var all strings.Builder
+		data := false
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			line := lines.Text()
+			all.WriteString(line + "\n")
+			switch {
+			case data && line != ".":
+				continue
+			case line == "DATA":
+				fmt.Fprint(conn, "354 go ahead\r\n")
+				data = true
+				continue
+			}
+			data = false
+			fmt.Fprint(conn, "250 ok\r\n")
+		}
+		taken <- all.String()
+	}()
+	return l.Addr().String(), taken
+}
+
+func TestServeEmployeesSMTP(t *testing.T) {
+	addr, mails := smtpServer(t)
+	at := serve(t, "employees", "--smtp", addr, "--on", "rest://127.0.0.1:0")[0].String()
+	if out, errs, status := command(t, "", "call", at, "employees.Employees/SendEmail", `{"user_id":4,"text":"Bonjour","subject":"Réunion"}`); status != exitOK {
+		t.Fatal(out, errs)
+	}
+	select {
+	case mail := <-mails:
+		for _, want := range []string{"MAIL FROM:<everywire@localhost>\n", "RCPT TO:<lea.fontaine@example.org>\n", "Subject: =?utf-8?q?R=C3=A9union?=\n", "\nBonjour\n.\nQUIT\n"} {
+			if !strings.Contains(mail, want) {
+				t.Errorf("the server got %q, which lacks %q", mail, want)
+			}
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("no mail came")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func serve(t *testing.T, args ...string) []wire.Target {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	pr, pw := io.Pipe()
-	var stderr bytes.Buffer
+	var stderr lockedBuffer
 	done := make(chan int, 1)
 	go func() {
 		done <- execute(ctx, append([]string{"serve"}, args...), strings.NewReader(""), pw, &stderr)
@@ -49,6 +50,25 @@ func serve(t *testing.T, args ...string) []wire.Target {
 	}
 	go io.Copy(io.Discard, pr)
 	return targets
+}
+
+// A lockedBuffer takes what several goroutines write, as a process's standard
+// error does.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }
 
 func serveKV(t *testing.T) (byShape map[string]wire.Target) {
