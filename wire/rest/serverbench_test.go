@@ -26,20 +26,27 @@ func BenchmarkServer(b *testing.B) {
 	reg := everywire.NewRegistry()
 	everywire.Handle(reg, "echo.Echo/Echo", func(_ context.Context, in *echoMessage) (*echoMessage, error) { return in, nil })
 	b.Run("rest", func(b *testing.B) { callRaw(b, serve(b, serverConfig(reg))) })
-	b.Run("net/http", func(b *testing.B) {
-		lis, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
-		srv := http.Server{Handler: http.HandlerFunc(echoByHand)}
-		done := make(chan error, 1)
-		go func() { done <- srv.Serve(lis) }()
-		defer func() {
-			_ = srv.Close()
-			<-done
-		}()
-		callRaw(b, lis.Addr().String())
-	})
+	mounted, err := NewHandler(serverConfig(reg))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("rest on net/http", func(b *testing.B) { callNetHTTP(b, mounted) })
+	b.Run("net/http", func(b *testing.B) { callNetHTTP(b, http.HandlerFunc(echoByHand)) })
+}
+
+func callNetHTTP(b *testing.B, h http.Handler) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	srv := http.Server{Handler: h}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(lis) }()
+	defer func() {
+		_ = srv.Close()
+		<-done
+	}()
+	callRaw(b, lis.Addr().String())
 }
 
 func echoByHand(w http.ResponseWriter, r *http.Request) {
