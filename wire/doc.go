@@ -10,6 +10,7 @@
 //	jsonrpc+ws://host:8082/path
 //	msgpackrpc+tcp+tls://host:7071?ca=ca.pem
 //	grpc://host:9090?codec=json
+//	any://:8080, a server of every wire
 //
 // docs/spec/targets.md lists wires, transports and options.
 package wire

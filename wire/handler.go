@@ -50,11 +50,11 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 	if t.TLS || cleartext || cfg.tls != nil || cfg.listen != nil {
 		return nil, targetError(shape, "TLS and the listener of a handler are its server's")
 	}
-	make, ok := handlers[t.shape()]
+	maker, ok := handlers[t.shape()]
 	if !ok {
 		return nil, targetError(shape, "%s is not served within HTTP: what is: %s", shapeName(&t), handlerShapes)
 	}
-	h, err := make(&rpc.ServerConfig{
+	h, err := maker(&rpc.ServerConfig{
 		Registry: reg,
 		Limits:   cfg.limits.WithDefaults(),
 		Stats:    cfg.stats,
@@ -115,9 +115,9 @@ const handlerShapes = "rest, jsonrpc+http, jsonrpc+ws, connect, any"
 func webSocket(cfg *rpc.ServerConfig) (http.Handler, error) { return jsonrpc.NewWebSocketHandler(cfg) }
 
 // one makes a Handler of one wire.
-func one(make func(*rpc.ServerConfig) (http.Handler, error)) func(*rpc.ServerConfig) (*Handler, error) {
+func one(maker func(*rpc.ServerConfig) (http.Handler, error)) func(*rpc.ServerConfig) (*Handler, error) {
 	return func(cfg *rpc.ServerConfig) (*Handler, error) {
-		part, err := make(cfg)
+		part, err := maker(cfg)
 		if err != nil {
 			return nil, err
 		}
