@@ -55,7 +55,7 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 
 type handler struct {
 	service *service
-	cors    *origin.Policy // nil for none
+	cors    *origin.Policy
 }
 
 // NewHandler makes the http.Handler of JSON-RPC, whatever the path.

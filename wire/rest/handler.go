@@ -36,7 +36,7 @@ type handler struct {
 
 	documents *documents // answer where no route matches
 
-	cors     *origin.Policy // nil for none
+	cors     *origin.Policy
 	upgrader websocket.Upgrader
 	sockets  sockets
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,7 +28,7 @@ type payments struct {
 
 func (p *payments) pay(ctx context.Context, in *item) (*item, error) {
 	n := p.runs.Add(1)
-	if err := grpc.SetHeader(ctx, metadata.Pairs("x-run", fmt.Sprint(n))); err != nil {
+	if err := grpc.SetHeader(ctx, metadata.Pairs("x-run", strconv.FormatInt(n, 10))); err != nil {
 		return nil, err
 	}
 	if err := grpc.SetTrailer(ctx, metadata.Pairs("x-cost", "1")); err != nil {
@@ -256,11 +257,11 @@ func TestLedgerIsBounded(t *testing.T) {
 		if l.done.Len() != 1 || l.bytes != maxAnswerBytes {
 			t.Errorf("with a long answer: %d answers, %d bytes", l.done.Len(), l.bytes)
 		}
-		time.Sleep(answerTTL - 1)
+		time.Sleep(answerTTL - time.Nanosecond)
 		if _, c := l.claim(name(0), digest{}); c != known {
 			t.Errorf("before its time: %d", c)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if _, c := l.claim(name(0), digest{}); c != fresh || l.bytes != 0 {
 			t.Errorf("after its time: %d, %d bytes", c, l.bytes)
 		}

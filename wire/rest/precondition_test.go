@@ -117,12 +117,12 @@ func TestConditionalRequests(t *testing.T) {
 		if r.status != c.status || r.header.Get("Etag") != c.etag {
 			t.Errorf("%s with %q: %d, %s %.200s; want %d, %s", c.line, c.head, r.status, r.header.Get("Etag"), r.body, c.status, c.etag)
 		}
-		switch {
-		case r.status == 304:
+		switch r.status {
+		case 304:
 			if r.body != "" || r.header.Get("Content-Type") != "" || r.header.Get("Vary") == "" {
 				t.Errorf("%s with %q: %v", c.line, c.head, r)
 			}
-		case r.status == 412:
+		case 412:
 			if p := checkProblem(t, r); p.Code != "FAILED_PRECONDITION" && p.Code != "ABORTED" {
 				t.Errorf("%s with %q: %s", c.line, c.head, r.body)
 			}

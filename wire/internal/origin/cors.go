@@ -9,8 +9,9 @@ import (
 // A Policy answers by CORS for a server: it tells browsers which pages of other
 // origins may read the responses, and what they may send. It keeps nobody out
 // who is no browser. Access to private networks from public pages is not
-// granted.
+// granted. The zero value is off: it does nothing.
 type Policy struct {
+	on      bool
 	origins List
 	// credentials lets pages send cookies and the like, and read what comes
 	// back. Then every origin is named, with its scheme.
@@ -18,7 +19,7 @@ type Policy struct {
 }
 
 // FromOptions makes the policy of a target's options: origins, as [Parse] reads
-// it, and credentials, which is "on" or absent. It is nil without origins.
+// it, and credentials, which is "on" or absent. Without origins it is off.
 func FromOptions(options map[string]string) (*Policy, error) {
 	v, ok := options["origins"]
 	credentials := options["credentials"] == "on"
@@ -26,7 +27,7 @@ func FromOptions(options map[string]string) (*Policy, error) {
 		if credentials {
 			return nil, errors.New("the option credentials needs origins")
 		}
-		return nil, nil
+		return &Policy{}, nil
 	}
 	origins, err := Parse(v)
 	if err != nil {
@@ -35,7 +36,7 @@ func FromOptions(options map[string]string) (*Policy, error) {
 	if credentials && (origins.any || len(origins.hosts) > 0) {
 		return nil, errors.New("with the option credentials every one of origins must be named with its scheme, such as https://a.example")
 	}
-	return &Policy{origins, credentials}, nil
+	return &Policy{true, origins, credentials}, nil
 }
 
 const (
@@ -49,9 +50,9 @@ const (
 )
 
 // Answer sets what a response says to browsers. It answers a preflight request
-// of an allowed origin, and then returns true. A nil Policy does nothing.
+// of an allowed origin, and then returns true.
 func (p *Policy) Answer(w http.ResponseWriter, r *http.Request) bool {
-	if p == nil {
+	if !p.on {
 		return false
 	}
 	h := w.Header()
@@ -90,10 +91,10 @@ func (p *Policy) Answer(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Handler puts the policy before another handler. With a nil Policy it is the
-// other handler itself.
+// Handler puts the policy before another handler. With a policy that is off it
+// is the other handler itself.
 func (p *Policy) Handler(next http.Handler) http.Handler {
-	if p == nil {
+	if !p.on {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

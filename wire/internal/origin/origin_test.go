@@ -75,9 +75,9 @@ func TestAllowUpgrade(t *testing.T) {
 func TestFromOptions(t *testing.T) {
 	for _, c := range []struct {
 		origins, credentials string
-		want                 string // "" for a policy
+		want                 string // "" for a policy that is on
 	}{
-		{"", "", "nil"},
+		{"", "", "off"},
 		{"", "on", "needs origins"},
 		{"*", "", ""},
 		{"*", "on", "its scheme"},
@@ -96,11 +96,11 @@ func TestFromOptions(t *testing.T) {
 		}
 		p, err := FromOptions(options)
 		switch {
-		case c.want == "nil":
-			if p != nil || err != nil {
+		case c.want == "off":
+			if err != nil || p.on {
 				t.Errorf("%q, %q: %v, %v", c.origins, c.credentials, p, err)
 			}
-		case (p != nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want):
+		case (p != nil && p.on) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want):
 			t.Errorf("%q, %q: %v, %v", c.origins, c.credentials, p, err)
 		}
 	}
