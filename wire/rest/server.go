@@ -21,7 +21,6 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.ownServer = true
 	return &server{h, web.NewServer(web.Config{Handler: h, TLS: cfg.TLS, Limits: cfg.Limits, Logger: h.logger})}, nil
 }
 

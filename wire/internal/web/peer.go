@@ -78,6 +78,13 @@ func IsOurs(r *http.Request) bool {
 	return ours
 }
 
+// IsOwn reports whether a request came to a [Server], where a handler may set
+// deadlines; on another's server these are the other's.
+func IsOwn(r *http.Request) bool {
+	_, ok := r.Context().Value(connKey{}).(*connInfo)
+	return ok
+}
+
 // textAddr is an address that is no TCP address.
 type textAddr string
 
