@@ -97,7 +97,7 @@ func (x *exchange) free() {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if len(r.TransferEncoding) > 0 && !web.IsOurs(r) {
+	if len(r.TransferEncoding) > 0 && !web.IsOwn(r) {
 		// A request with both a length and chunks must close its connection
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		w.Header().Set("Connection", "close")

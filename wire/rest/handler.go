@@ -136,7 +136,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
 	defer x.release()
 	x.h = h
-	if len(r.TransferEncoding) > 0 && !web.IsOurs(r) {
+	if len(r.TransferEncoding) > 0 && !web.IsOwn(r) {
 		// A request with both a length and chunks must close its connection
 		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
 		closeAfter(w, r)

@@ -71,15 +71,9 @@ func Peer(r *http.Request) *peer.Peer {
 	return p
 }
 
-// IsOurs reports whether a request came by a [Server], which refuses what could
-// be taken for two requests; other servers may not.
-func IsOurs(r *http.Request) bool {
-	_, ours := r.Context().Value(connKey{}).(*connInfo)
-	return ours
-}
-
-// IsOwn reports whether a request came to a [Server], where a handler may set
-// deadlines; on another's server these are the other's.
+// IsOwn reports whether a request came to a [Server]. There a handler may set
+// deadlines, and what could be taken for two requests has been refused; on
+// another's server both are the other's business.
 func IsOwn(r *http.Request) bool {
 	_, ok := r.Context().Value(connKey{}).(*connInfo)
 	return ok
