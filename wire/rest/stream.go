@@ -35,12 +35,14 @@ type streamFormat interface {
 }
 
 // A responseStream is the [rpc.ServerTransport] of a server stream whose replies
-// are the body of one response.
+// are the body of one response. The exchange is used until the handler has ended,
+// and no longer: what sends beside it may outlive that.
 type responseStream struct {
 	x      *exchange
 	w      http.ResponseWriter
 	http   *http.ResponseController
 	format streamFormat
+	field  *field // that each message is reduced to, if any
 	out    *outbox
 
 	taken   bool // the request
@@ -62,7 +64,7 @@ const drainTimeout = 30 * time.Second
 
 // serveStream runs a server stream whose replies are the body of the response.
 func (h *handler) serveStream(x *exchange, w http.ResponseWriter, r *http.Request) {
-	s := &responseStream{x: x, w: w, http: http.NewResponseController(w), format: ndjson{}}
+	s := &responseStream{x: x, w: w, http: http.NewResponseController(w), format: ndjson{}, field: x.endpoint.responseField}
 	if x.format.mediaType == sseType {
 		s.format = sse{eventID(x.endpoint.method.Output)}
 		if saidGoodbye(r) {
@@ -92,7 +94,12 @@ func (h *handler) serveStream(x *exchange, w http.ResponseWriter, r *http.Reques
 
 // Recv is [rpc.ServerTransport]'s.
 func (s *responseStream) Recv(context.Context) ([]byte, error) {
-	if s.taken {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.over: // the exchange is not ours any more
+		return nil, io.ErrClosedPipe
+	case s.taken:
 		return nil, io.EOF
 	}
 	s.taken = true
@@ -119,8 +126,8 @@ func (s *responseStream) Send(ctx context.Context, encode func([]byte) ([]byte, 
 		return err
 	}
 	body := s.message
-	if f := s.x.endpoint.responseField; f != nil {
-		if body, err = memberOr(s.message, f); err != nil {
+	if s.field != nil {
+		if body, err = memberOr(s.message, s.field); err != nil {
 			return err
 		}
 	}

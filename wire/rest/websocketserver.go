@@ -56,8 +56,10 @@ func (h *handler) webSocket(x *exchange, w http.ResponseWriter, r *http.Request)
 	case err != nil:
 		refuseUpgrade(w, r, http.StatusInternalServerError, err.Error())
 	case conn != nil:
-		s := &socketStream{socket: newSocket(conn, true, h.cfg.Limits.MaxMessage), x: x, every: everyMessage(x.endpoint),
-			query: r.URL.RawQuery, header: r.Header, controls: subprotocol != ""}
+		s := &socketStream{
+			socket: newSocket(conn, true, h.cfg.Limits.MaxMessage), h: h, call: x.in, endpoint: x.endpoint, every: everyMessage(x.endpoint),
+			values: slices.Clone(x.values), query: r.URL.RawQuery, header: r.Header, controls: subprotocol != "",
+		}
 		s.serve(r.Context())
 	}
 	return true
@@ -119,11 +121,15 @@ func isHandshake(key string) bool {
 	return false
 }
 
-// A socketStream is the [rpc.ServerTransport] of a stream on a WebSocket.
+// A socketStream is the [rpc.ServerTransport] of a stream on a WebSocket. It keeps
+// nothing of the exchange, for goroutines that a handler leaves behind outlive that.
 type socketStream struct {
 	*socket
-	x        *exchange
+	h        *handler
+	call     rpc.Incoming // what the request says of it
+	endpoint *endpoint
 	every    *endpoint // the route, for a message of many
+	values   []string  // of the path
 	query    string
 	header   http.Header
 	controls bool // the client wants all, not only messages
@@ -135,7 +141,7 @@ type socketStream struct {
 func (s *socketStream) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h := s.x.h
+	h := s.h
 	unwatch := h.sockets.onCut(func() {
 		s.close(errCut)
 		cancel()
@@ -155,7 +161,7 @@ func (s *socketStream) serve(ctx context.Context) {
 	// has been told.
 	defer func() { s.end(outcome, reading) }()
 	outcome = h.cfg.Stream(ctx, &rpc.IncomingStream{
-		Method: s.x.in.Method, Metadata: s.x.in.Metadata, Peer: s.x.in.Peer, Timeout: s.x.in.Timeout,
+		Method: s.call.Method, Metadata: s.call.Metadata, Peer: s.call.Peer, Timeout: s.call.Timeout,
 		Codec: jsonFormat.codec, Transport: s,
 	})
 }
@@ -187,12 +193,12 @@ func (s *socketStream) begin() error {
 		err = rpc.ValidateMetadata(md)
 	}
 	if err == nil && first.Timeout != "" {
-		s.x.in.Timeout, err = httpmeta.ParseTimeout(first.Timeout)
+		s.call.Timeout, err = httpmeta.ParseTimeout(first.Timeout)
 	}
 	if err != nil {
 		return &websocket.Error{Code: websocket.CloseProtocol, What: err.Error()}
 	}
-	s.x.in.Metadata = metadata.Join(s.x.in.Metadata, md)
+	s.call.Metadata = metadata.Join(s.call.Metadata, md)
 	return s.raw.SetReadDeadline(time.Time{})
 }
 
@@ -213,7 +219,7 @@ func (s *socketStream) read(cancel func()) {
 }
 
 func (s *socketStream) readMessages() error {
-	one := s.x.in.Method.Kind == everywire.ServerStream
+	one := s.call.Method.Kind == everywire.ServerStream
 	received := 0
 	for {
 		text, message, err := s.ws.ReadMessage()
@@ -226,7 +232,7 @@ func (s *socketStream) readMessages() error {
 			s.in.close(io.EOF)
 			continue
 		case one && received > 0:
-			return &websocket.Error{Code: websocket.ClosePolicy, What: "method " + s.x.in.Method.FullName() + " has one request"}
+			return &websocket.Error{Code: websocket.ClosePolicy, What: "method " + s.call.Method.FullName() + " has one request"}
 		}
 		received++
 		s.in.put(message)
@@ -235,15 +241,15 @@ func (s *socketStream) readMessages() error {
 
 // Recv is [rpc.ServerTransport]'s. What the path has is in every request.
 func (s *socketStream) Recv(ctx context.Context) ([]byte, error) {
-	if s.x.in.Method.Kind == everywire.ServerStream {
+	if s.call.Method.Kind == everywire.ServerStream {
 		return s.request(ctx)
 	}
 	message, err := s.in.take(ctx)
 	if err != nil || s.every.plainBody {
 		return message, err
 	}
-	if message, err = s.built.request(s.every, s.x.values, "", s.header, message); err != nil {
-		return nil, badRequest(s.x.in.Method, err)
+	if message, err = s.built.request(s.every, s.values, "", s.header, message); err != nil {
+		return nil, badRequest(s.call.Method, err)
 	}
 	return message, nil
 }
@@ -255,7 +261,7 @@ func (s *socketStream) request(ctx context.Context) ([]byte, error) {
 		return nil, io.EOF
 	}
 	s.taken = true
-	e := s.x.endpoint
+	e := s.endpoint
 	var body []byte
 	if e.wholeBody || e.bodyField != nil {
 		message, err := s.in.take(ctx)
@@ -264,9 +270,9 @@ func (s *socketStream) request(ctx context.Context) ([]byte, error) {
 		}
 		body = message
 	}
-	message, err := s.built.request(e, s.x.values, s.query, s.header, body)
+	message, err := s.built.request(e, s.values, s.query, s.header, body)
 	if err != nil {
-		return nil, badRequest(s.x.in.Method, err)
+		return nil, badRequest(s.call.Method, err)
 	}
 	return message, nil
 }
@@ -293,7 +299,7 @@ func (s *socketStream) Send(ctx context.Context, encode func([]byte) ([]byte, er
 	if s.text, err = encode(s.text[:0]); err != nil {
 		return err
 	}
-	if f := s.x.endpoint.responseField; f != nil {
+	if f := s.endpoint.responseField; f != nil {
 		body, err := memberOr(s.text, f)
 		if err != nil {
 			return err

@@ -336,6 +336,34 @@ func TestWebSocketHoldsBack(t *testing.T) {
 	}
 }
 
+// A goroutine that its handler leaves behind is told that the stream is over, and
+// finds nothing of another call.
+func TestWebSocketLeftBehind(t *testing.T) {
+	reg := everywire.NewRegistry(everywire.WithLogger(discard))
+	left, returned := make(chan error, 1), make(chan struct{})
+	everywire.HandleBidi(reg, "test.Left/Behind", func(s grpc.BidiStreamingServer[feedRequest, feedEvent]) error {
+		if _, err := s.Recv(); err != nil {
+			return err
+		}
+		go func() {
+			<-returned
+			_, err := s.Recv()
+			left <- errors.Join(err, s.Send(&feedEvent{}))
+		}()
+		return nil
+	}, everywire.WithRoute("GET", "/left/{name}", ""))
+	addr := serve(t, serverConfig(reg))
+	p := upgrade(t, addr, "/left/a")
+	p.send(text("{}") + text("{}"))
+	p.wantFrames("close 1000 ")
+	p.send(frame(0x88, "\x03\xe8"))
+	p.wantEnd()
+	close(returned)
+	if err := await(t, "the end of the goroutine", left); err == nil {
+		t.Error("it goes on")
+	}
+}
+
 // Shutdown lets streams go on, begins none, and cuts off what takes too long.
 func TestWebSocketShutdown(t *testing.T) {
 	f := newFeed()
