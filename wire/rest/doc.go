@@ -1,4 +1,4 @@
-// Package rest is the wire "rest": calls as JSON over HTTP.
+// Package rest is the wire "rest": calls as JSON, MessagePack or CBOR over HTTP.
 //
 // Every method answers at POST /SERVICE/METHOD with its request as the JSON
 // body, and at the routes that it declares, by google.api.http or
@@ -13,6 +13,11 @@
 // (request.go, query.go) and decoded once, so that every mistake gets the codec's
 // error, which names the field; where that is not enough, violation.go asks for
 // each field apart. The client does the reverse (clientroute.go, split.go).
+//
+// What HTTP has around a call is in content.go (formats and codings),
+// precondition.go (entity tags, RFC 9110, section 13), idempotency.go and
+// ledger.go (draft-ietf-httpapi-idempotency-key-header-07). problem.go writes
+// errors, and probe.go finds all faults of a body.
 //
 // Streams are in docs/spec/rest-streams.md: as the body of one response (stream.go),
 // in lines of JSON (ndjson.go) or server-sent events (sse.go, by the HTML standard,

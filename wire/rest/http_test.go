@@ -58,6 +58,9 @@ func TestVerbs(t *testing.T) {
 	if r := do(t, addr, "OPTIONS /items/a", ""); r.status != 204 || r.header.Get("Allow") != "GET, HEAD, OPTIONS, PUT" || r.body != "" {
 		t.Errorf("OPTIONS: %+v", r)
 	}
+	if r := do(t, addr, "OPTIONS *", ""); r.status != 204 || r.body != "" {
+		t.Errorf("OPTIONS *: %+v", r)
+	}
 	get, head := do(t, addr, "GET /items/a", ""), do(t, addr, "HEAD /items/a", "")
 	if head.status != 200 || head.body != "" || head.header.Get("Content-Length") != get.header.Get("Content-Length") {
 		t.Errorf("HEAD: %+v, GET: %+v", head, get)
