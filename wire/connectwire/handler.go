@@ -89,7 +89,6 @@ type call struct {
 	method     *everywire.Method
 	peer       *peer.Peer
 	controller *http.ResponseController
-	ours       bool // our own server: its timeouts are for requests, not for calls
 }
 
 type callKey struct{}
@@ -129,7 +128,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reject(w, http.StatusHTTPVersionNotSupported, fmt.Errorf("%s streams both ways, which needs HTTP/2", m.FullName()))
 		return
 	}
-	c := &call{kind: k, method: m, peer: web.Peer(r), controller: http.NewResponseController(w), ours: web.IsOurs(r)}
+	c := &call{kind: k, method: m, peer: web.Peer(r), controller: http.NewResponseController(w)}
 	if err := h.boundBody(c, w, r); err != nil {
 		h.refuse(w, r, err)
 		return
@@ -158,8 +157,8 @@ func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) err
 	if c.method.Kind == everywire.Unary {
 		return nil
 	}
-	if c.ours {
-		c.noReadDeadline()
+	if web.IsOwn(r) { // it waits so long for a request; a stream may take longer
+		_ = c.controller.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
 	}
 	if r.ProtoMajor == 1 {
 		// Else net/http would read the requests to their end before the first
@@ -167,12 +166,6 @@ func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) err
 		_ = c.controller.EnableFullDuplex()
 	}
 	return nil
-}
-
-// noReadDeadline takes the time for which the server waits for a request away:
-// from a stream at once, from another call when its request has come.
-func (c *call) noReadDeadline() {
-	_ = c.controller.SetReadDeadline(time.Time{}) // fails only if the connection is gone, which ends the context
 }
 
 // refuse answers a call that never began, in its own protocol.

@@ -15,9 +15,6 @@ import (
 // deadline.
 func (h *handler) unary(ctx context.Context, req *connect.Request[message]) (*connect.Response[message], error) {
 	c := callOf(ctx)
-	if c.ours {
-		c.noReadDeadline()
-	}
 	md, err := takeMetadata(req.Header())
 	if err != nil {
 		return nil, connectError(status.New(codes.InvalidArgument, err.Error()), c.protocol)
