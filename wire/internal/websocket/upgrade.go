@@ -85,7 +85,7 @@ func (u *Upgrader) Upgrade(w http.ResponseWriter, r *http.Request) (conn net.Con
 	if buffered.Reader.Buffered() > 0 || answer(conn, r, subprotocol) != nil {
 		// A client that does not wait for the answer (section 4.1) has sent what
 		// may be meant for another protocol.
-		_ = conn.Close() // nobody has used it
+		_ = conn.Close()    // nobody has used it
 		return nil, "", nil //nolint:nilerr // nobody is left to answer
 	}
 	return conn, subprotocol, nil
