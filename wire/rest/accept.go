@@ -124,8 +124,6 @@ func (h *handler) route(x *exchange, r *http.Request) *refusal {
 	switch {
 	case x.endpoint != nil:
 		return nil
-	case verb == http.MethodOptions && path == "*": // of the whole server: RFC 9110, section 9.3.7
-		return &refusal{status: http.StatusNoContent}
 	case len(x.allowed) == 0:
 		return refuse(http.StatusNotFound, codes.Unimplemented, "no route matches the path %s", path)
 	case verb == http.MethodOptions:
