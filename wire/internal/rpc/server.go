@@ -31,6 +31,20 @@ type Incoming struct {
 	Decode func(v any) error
 	// Encode encodes the reply and keeps it; it returns its length in bytes.
 	Encode func(v any) (int, error)
+
+	stats *serverStats
+	// decode is decodeRequest, bound once for all calls that use the Incoming.
+	decode func(v any) error
+}
+
+func (in *Incoming) decodeRequest(v any) error {
+	if err := in.Decode(v); err != nil {
+		return badRequest(in.Method, err)
+	}
+	if in.stats != nil {
+		in.stats.received(v, in.Size, in.stats.begin)
+	}
+	return nil
 }
 
 // Outcome is how a call ended. Header and Trailer are what the handler set.
@@ -94,15 +108,11 @@ func (c *ServerConfig) run(ctx context.Context, in *Incoming, st *serverStats) (
 	if in.Size > c.Limits.MaxMessage {
 		return tooLarge("received", in.Size, c.Limits.MaxMessage)
 	}
-	reply, err := in.Method.Unary(ctx, func(v any) error {
-		if err := in.Decode(v); err != nil {
-			return badRequest(in.Method, err)
-		}
-		if st != nil {
-			st.received(v, in.Size, st.begin)
-		}
-		return nil
-	})
+	in.stats = st
+	if in.decode == nil {
+		in.decode = in.decodeRequest
+	}
+	reply, err := in.Method.Unary(ctx, in.decode)
 	if err != nil {
 		return err
 	}
