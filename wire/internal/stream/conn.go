@@ -252,6 +252,14 @@ func (c *Conn) fail(err error) {
 	c.w.fail(err)
 }
 
+// cutOff is fail for a server that ends: the contexts of its handlers end too,
+// but not before nothing is written any more, or what they make of that would
+// reach the peer as if it were their answer.
+func (c *Conn) cutOff(err error) {
+	c.endCalls(err)
+	c.w.failThen(err, c.cancel)
+}
+
 // raiseLimit lets frames be as long as n.
 func (c *Conn) raiseLimit(n int) {
 	for old := c.limit.Load(); int64(n) > old && !c.limit.CompareAndSwap(old, int64(n)); {

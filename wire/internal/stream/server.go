@@ -230,10 +230,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
+	var cut sync.WaitGroup
 	for _, c := range conns {
-		c.cancel()
-		c.fail(errors.New("the server is shutting down"))
+		cut.Go(func() { c.cutOff(errors.New("the server is shutting down")) })
 	}
+	cut.Wait()
 	return ctx.Err()
 }
 

@@ -399,7 +399,11 @@ func (w *writer) check() (writing, stuck bool) {
 }
 
 // fail keeps the first error, wakes all who wait and closes the connection.
-func (w *writer) fail(err error) {
+func (w *writer) fail(err error) { w.failThen(err, func() {}) }
+
+// failThen is fail. It calls then when nothing is written any more, and before
+// it closes, which may take TLS seconds.
+func (w *writer) failThen(err error, then func()) {
 	w.mu.Lock()
 	first := w.err == nil
 	if first {
@@ -409,6 +413,7 @@ func (w *writer) fail(err error) {
 		w.notify()
 	}
 	w.mu.Unlock()
+	then()
 	_ = w.conn.Close() // the first error is the one to tell
 	if first && w.failed != nil {
 		w.failed()
