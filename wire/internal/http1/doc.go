@@ -28,7 +28,7 @@
 // # Strict
 //
 // A request that two readers could take for different ones, or that could be
-// taken for two, is refused and the connection closed: see [parseHead], framing.go
+// taken for two, is refused and the connection closed: see head.go, framing.go
 // and chunk.go for what that is. All that is accepted means the same to
 // net/http, which a fuzz test checks.
 package http1
