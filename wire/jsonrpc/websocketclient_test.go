@@ -143,6 +143,8 @@ func TestWebSocketClient(t *testing.T) {
 						}
 					case first == 0:
 						return
+					case first == 0x88 && beginning == "\x03\xe8" && want["\x03\xe9"] == first:
+						delete(want, "\x03\xe9") // the call had ended, and Close came before the answer
 					case want[beginning] != first:
 						t.Errorf("got a frame %#x %q, want one of %q", first, payload, want)
 						return
