@@ -1,11 +1,9 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
@@ -22,6 +20,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/httpbody"
 	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/roundtrip"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -35,6 +34,7 @@ type conn struct {
 	host      string // of the Host header
 	prefix    string // of all paths
 	agent     []string
+	plain     http.Header // of requests with a body that have nothing to add
 	closed    atomic.Bool
 	streams   clientStreams
 	routes    sync.Map // *everywire.Method -> *clientRoute
@@ -80,6 +80,8 @@ func newConn(cfg *rpc.ClientConfig, over func(*rpc.ClientConfig) (transport, err
 			}
 		}
 	}
+	c.plain = maps.Clone(c.wants)
+	c.plain["User-Agent"], c.plain["Content-Type"] = c.agent, c.format.header
 	var err error
 	if c.transport, err = over(&c.cfg); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
@@ -103,8 +105,9 @@ func (c *conn) Invoke(ctx context.Context, path string, args, reply any, opts ..
 		if call.OneWay {
 			return status.Error(codes.Unimplemented, "the wire rest has no one-way calls")
 		}
-		x, err := c.newRequest(call, args)
-		if err != nil {
+		x := &outbound{buf: httpbody.Buffer()}
+		defer httpbody.Free(x.buf)
+		if err := c.prepare(x, call, args); err != nil {
 			return err
 		}
 		return call.Reach(ctx, func() error {
@@ -128,34 +131,34 @@ func isAnswer(err error) bool {
 // no server could be reached.
 type outbound struct {
 	verb string
-	url  *url.URL
+	url  url.URL
 	placedRequest
 	coding httpbody.Coding // of the body
+	buf    *[]byte         // the message, encoded
+	sent   roundtrip.Body  // what the transport reads
 }
 
-func (c *conn) newRequest(call *rpc.Outgoing, args any) (*outbound, error) {
+// prepare builds a request.
+func (c *conn) prepare(x *outbound, call *rpc.Outgoing, args any) error {
 	if _, _, err := everywire.SplitMethod(call.Path); err != nil || call.Path[0] != '/' {
-		return nil, status.Errorf(codes.Unimplemented, "malformed method name: %q", call.Path)
+		return status.Errorf(codes.Unimplemented, "malformed method name: %q", call.Path)
 	}
 	route := defaultRoute
 	if call.Method != nil {
 		var err error
 		if route, err = c.routeOf(call.Method); err != nil {
-			return nil, status.Error(codes.Unimplemented, err.Error())
+			return status.Error(codes.Unimplemented, err.Error())
 		}
 	}
-	x := &outbound{verb: http.MethodPost}
-	buf := httpbody.Buffer()
-	defer httpbody.Free(buf)
-	if err := c.fill(x, route, call, args, buf); err != nil {
-		return nil, err
+	x.verb = http.MethodPost
+	if err := c.fill(x, route, call, args); err != nil {
+		return err
 	}
-	return x, call.Sent(len(*buf))
+	return call.Sent(len(*x.buf))
 }
 
-// fill sets the path, the query and the body of a request. buf gets the whole
-// message, encoded.
-func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args any, buf *[]byte) error {
+// fill sets the path, the query and the body of a request.
+func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args any) error {
 	// A body that is the message is in the message's own format; one that is
 	// put together from what the path leaves is JSON at first.
 	alone := route.plainBody()
@@ -164,14 +167,14 @@ func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args an
 		format = c.format
 	}
 	var err error
-	if *buf, err = format.codec.Append(*buf, args); err != nil {
+	if *x.buf, err = format.codec.Append(*x.buf, args); err != nil {
 		return status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
 	}
 	var body []byte
 	if route == defaultRoute {
-		x.path, body = escapePath(call.Path), *buf
+		x.path, body = escapePath(call.Path), *x.buf
 	} else {
-		message := *buf
+		message := *x.buf
 		if alone {
 			message = emptyObject
 		}
@@ -180,10 +183,10 @@ func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args an
 		}
 		x.verb = x.endpoint.verb
 		if body = x.body; alone {
-			body = *buf
+			body = *x.buf
 		}
 	}
-	x.url = &url.URL{Scheme: c.scheme, Host: c.host, Opaque: c.prefix + x.path, RawQuery: x.query}
+	x.url = url.URL{Scheme: c.scheme, Host: c.host, Opaque: c.prefix + x.path, RawQuery: x.query}
 	if body == nil {
 		return nil
 	}
@@ -196,41 +199,49 @@ func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args an
 	return nil
 }
 
-// setBody copies the body, or a shorter form of it. The transport may read it
-// even after it has returned the response, so that it cannot stay in a pooled
-// buffer.
+// setBody sets the body, or a shorter form of it.
 func (x *outbound) setBody(body []byte, coding httpbody.Coding) {
 	if coded, ok := (httpbody.Preference{Coding: coding}).Encode(nil, body); ok {
 		x.body, x.coding = coded, coding
 		return
 	}
-	x.body = append(make([]byte, 0, len(body)), body...) // not nil if empty
+	x.body = body
 }
 
-func (c *conn) httpRequest(ctx context.Context, call *rpc.Outgoing, x *outbound) *http.Request {
+// header returns the fields of a request. Those of the simplest calls are the
+// same, and nobody changes them.
+func (c *conn) header(ctx context.Context, call *rpc.Outgoing, x *outbound) http.Header {
+	deadline, timed := ctx.Deadline()
+	if x.body != nil && x.coding == httpbody.Identity && len(x.headers) == 0 && len(call.Metadata) == 0 && !timed {
+		return c.plain
+	}
 	header := make(http.Header, 4+len(call.Metadata))
 	header["User-Agent"] = c.agent // if empty, net/http sends none
 	maps.Copy(header, c.wants)
 	httpmeta.Put(header, "", call.Metadata)
 	x.setIn(header)
-	if deadline, ok := ctx.Deadline(); ok {
+	if timed {
 		header[httpmeta.TimeoutHeader] = []string{httpmeta.FormatTimeout(time.Until(deadline))}
-	}
-	r := &http.Request{
-		Method: x.verb, URL: x.url, Host: c.host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if x.body != nil {
 		header["Content-Type"] = c.format.header
-		if x.coding != httpbody.Identity {
-			header["Content-Encoding"] = x.coding.Header()
-		}
-		// Of these types, so that headers and body go out as one write. GetBody
-		// lets the transport take another connection if the one it chose was
-		// closed before anything was written.
+	}
+	if x.coding != httpbody.Identity {
+		header["Content-Encoding"] = x.coding.Header()
+	}
+	return header
+}
+
+func (c *conn) httpRequest(ctx context.Context, call *rpc.Outgoing, x *outbound) *http.Request {
+	header := c.header(ctx, call, x)
+	r := &http.Request{
+		Method: x.verb, URL: &x.url, Host: c.host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if x.body != nil {
 		r.ContentLength = int64(len(x.body))
-		r.Body = io.NopCloser(bytes.NewReader(x.body))
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
+		x.sent.Set(x.body)
+		r.Body = &x.sent
 	}
 	if call.WantPeer {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

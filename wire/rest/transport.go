@@ -26,7 +26,8 @@ const (
 	clientIdleTimeout = 90 * time.Second
 )
 
-// A transport carries the requests of a client.
+// A transport carries the requests of a client, whose bodies are
+// [roundtrip.Body]s.
 type transport interface {
 	http.RoundTripper
 	// Close ends the requests in flight too.
@@ -79,6 +80,12 @@ func newHTTP2(cfg *rpc.ClientConfig) *http2Transport {
 	t.Protocols.SetHTTP2(cfg.TLS != nil)
 	t.Protocols.SetUnencryptedHTTP2(cfg.TLS == nil)
 	return t
+}
+
+// RoundTrip is [http.RoundTripper]'s.
+func (t *http2Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	roundtrip.Detach(r)
+	return t.Transport.RoundTrip(r)
 }
 
 // Close is [transport]'s.
@@ -135,6 +142,7 @@ func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
 // RoundTrip is [http.RoundTripper]'s. It tells a GotConn hook of the connection
 // when the response is there.
 func (t http3Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	roundtrip.Detach(r)
 	res, err := t.Transport.RoundTrip(r)
 	trace := httptrace.ContextClientTrace(r.Context())
 	if conn := t.conn.Load(); err == nil && trace != nil && trace.GotConn != nil && conn != nil {

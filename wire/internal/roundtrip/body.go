@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // response makes a response whose body reads from the connection, with the
@@ -19,7 +21,7 @@ func (c *conn) response(r *http.Request, head string, written bool, writing <-ch
 	}
 	res.Request = r
 	b := &body{conn: c, response: res, writing: writing, release: release}
-	b.reuse = written && c.transport.MaxIdle > 0 && res.ProtoMinor == 1 && !hasToken(res.Header["Connection"], "close")
+	b.reuse = written && c.transport.MaxIdle > 0 && res.ProtoMinor == 1 && !httpguts.HeaderValuesContainsToken(res.Header["Connection"], "close")
 	length := res.Header["Content-Length"]
 	switch coding := res.Header["Transfer-Encoding"]; {
 	case r.Method == http.MethodHead || res.StatusCode < 200 || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotModified:
@@ -52,17 +54,6 @@ func (c *conn) response(r *http.Request, head string, written bool, writing <-ch
 	}
 	res.Body = b
 	return res, nil
-}
-
-func hasToken(values []string, token string) bool {
-	for _, v := range values {
-		for t := range strings.SplitSeq(v, ",") {
-			if strings.EqualFold(strings.Trim(t, " \t"), token) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // parseLength reads Content-Length. Several must be the same (RFC 9110, section

@@ -13,25 +13,48 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Bytes is a request's body that is not copied. It may be changed again when
-// RoundTrip has failed, or the response's body has been read to its end or
-// closed.
-func Bytes(b []byte) io.ReadCloser { return &bytesBody{*bytes.NewReader(b), b} }
-
-type bytesBody struct {
+// A Body is a request's body that is not copied. Its bytes may be changed again
+// when [Transport.RoundTrip] has failed, or the response's body has been read to
+// its end or closed.
+type Body struct {
 	bytes.Reader
 	all []byte
 }
 
+// Bytes returns a body.
+func Bytes(b []byte) *Body {
+	body := new(Body)
+	body.Set(b)
+	return body
+}
+
+// Set makes b the body, unread.
+func (b *Body) Set(all []byte) {
+	b.all = all
+	b.Reset(all)
+}
+
 // Close does nothing.
-func (*bytesBody) Close() error { return nil }
+func (*Body) Close() error { return nil }
+
+// Detach gives a request whose body is a [Body] a copy, for others' transports:
+// they may read it after the response, and again.
+func Detach(r *http.Request) {
+	b, ok := r.Body.(*Body)
+	if !ok {
+		return
+	}
+	all := bytes.Clone(b.all)
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(all)), nil }
+	r.Body = io.NopCloser(bytes.NewReader(all))
+}
 
 // readBody returns the whole body, nil for none.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	if b, ok := r.Body.(*bytesBody); ok && int64(len(b.all)) == r.ContentLength {
+	if b, ok := r.Body.(*Body); ok && int64(len(b.all)) == r.ContentLength {
 		return b.all, nil
 	}
 	defer func() { _ = r.Body.Close() }() // it has been read
