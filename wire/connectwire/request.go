@@ -8,10 +8,10 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
+	"golang.org/x/net/http/httpguts"
 )
 
 // The content types of the protocols. What follows is the name of a codec.
@@ -45,20 +45,8 @@ func IsRequest(r *http.Request) bool {
 	case http.MethodGet:
 		return strings.Contains(r.URL.RawQuery, "connect=") && r.URL.Query().Get("connect") == "v1"
 	case http.MethodOptions:
-		return asksFor(r.Header["Access-Control-Request-Headers"], versionHeader, "X-Grpc-Web")
-	}
-	return false
-}
-
-// asksFor reports whether lists of names have one of the given.
-func asksFor(lists []string, names ...string) bool {
-	for _, list := range lists {
-		for item := range strings.SplitSeq(list, ",") {
-			item = strings.TrimSpace(item)
-			if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, item) }) {
-				return true
-			}
-		}
+		asked := r.Header["Access-Control-Request-Headers"]
+		return httpguts.HeaderValuesContainsToken(asked, versionHeader) || httpguts.HeaderValuesContainsToken(asked, "X-Grpc-Web")
 	}
 	return false
 }

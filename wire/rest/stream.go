@@ -5,12 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -255,7 +254,7 @@ func (s *responseStream) problem(r *http.Request, outcome *rpc.Outcome) {
 
 // trail says how a stream ended by HTTP's own trailers, if the client takes any.
 func (s *responseStream) trail(r *http.Request, outcome *rpc.Outcome) {
-	if !slices.ContainsFunc(r.Header["Te"], takesTrailers) {
+	if !httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers") { // RFC 9110, section 10.1.4
 		return
 	}
 	trailer := http.Header{statusTrailer: {strconv.Itoa(int(outcome.Status.Code()))}}
@@ -268,15 +267,5 @@ func (s *responseStream) trail(r *http.Request, outcome *rpc.Outcome) {
 
 // statusTrailer is the trailer with the number of the code, as in gRPC.
 const statusTrailer = "Grpc-Status"
-
-// takesTrailers reads a line of the field TE (RFC 9110, section 10.1.4).
-func takesTrailers(line string) bool {
-	for t := range strings.SplitSeq(line, ",") {
-		if strings.EqualFold(strings.TrimSpace(t), "trailers") {
-			return true
-		}
-	}
-	return false
-}
 
 func isUnsupported(err error) bool { return errors.Is(err, http.ErrNotSupported) }

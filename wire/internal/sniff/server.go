@@ -18,7 +18,7 @@ const (
 	// patience is how long a client may take to show what it speaks, its TLS
 	// handshake included, and for a frame of HTTP/2 that has begun.
 	patience = 10 * time.Second
-	// goodbye is how long a client of HTTP/2 has to close when the server does.
+	// goodbye is how long a client has to take the last that it is told.
 	goodbye = time.Second
 	// look is how much is read at first.
 	look = 512
@@ -183,7 +183,7 @@ func (s *Server) identify(raw net.Conn) (Kind, *Conn, error) {
 		kind, conn, err = s.secure(conn)
 	case s.cfg.TLS != nil && !s.cfg.Cleartext:
 		if kind == HTTP1 {
-			_, _ = io.WriteString(raw, plainAnswer) // it is closed then
+			SayUseTLS(raw)
 		}
 		return kind, nil, refuse("%v without TLS, which this port asks for", kind)
 	}
@@ -193,8 +193,15 @@ func (s *Server) identify(raw net.Conn) (Kind, *Conn, error) {
 	return kind, conn, err
 }
 
-// plainAnswer is for clients of HTTP on a port with TLS: most are browsers.
-const plainAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
+// SayUseTLS answers a client of HTTP on a port that asks for TLS: most are
+// browsers. The caller closes the connection.
+func SayUseTLS(conn net.Conn) {
+	if conn.SetWriteDeadline(time.Now().Add(goodbye)) == nil {
+		_, _ = io.WriteString(conn, plainAnswer) // it is closed then
+	}
+}
+
+const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
 	"This port speaks TLS: use https.\n"
 
 // begin reads the first bytes of a connection.

@@ -157,10 +157,6 @@ func (s *Server) start(raw net.Conn) {
 	}()
 }
 
-// plainAnswer is for clients of HTTP on a port with TLS: most are browsers.
-const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
-	"This port speaks TLS: use https.\n"
-
 func (s *Server) handshake(raw net.Conn) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.stopping, HeadTimeout)
 	defer cancel()
@@ -171,9 +167,7 @@ func (s *Server) handshake(raw net.Conn) (net.Conn, error) {
 	}
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && plain.Conn != nil && sniff.Of(plain.RecordHeader[:]) != sniff.Unknown {
-		if raw.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
-			_, _ = io.WriteString(raw, plainAnswer) // it is closed then
-		}
+		sniff.SayUseTLS(raw)
 	}
 	_ = raw.Close() // the handshake's error is the one to tell
 	if s.stopping.Err() == nil && !errors.Is(err, io.EOF) {

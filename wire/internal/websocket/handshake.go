@@ -107,7 +107,7 @@ func (r *Request) write(conn net.Conn, key string) error {
 func (r *Request) check(h http.Header, key string) (subprotocol string, err error) {
 	offered := h["Sec-Websocket-Protocol"]
 	switch {
-	case !hasToken(h, "Upgrade", "websocket") || !hasToken(h, "Connection", "upgrade"):
+	case !upgrades(h):
 		return "", errors.New("the answer does not upgrade to websocket")
 	case h.Get("Sec-WebSocket-Accept") != AcceptOf(key):
 		return "", fmt.Errorf("the answer's Sec-WebSocket-Accept is %q, want %q", h.Get("Sec-WebSocket-Accept"), AcceptOf(key))

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/everywire/everywire/wire/internal/origin"
 )
 
@@ -23,7 +25,13 @@ const answerTimeout = 10 * time.Second
 
 // Asked reports whether a request asks for an upgrade to WebSocket.
 func Asked(r *http.Request) bool {
-	return r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) && hasToken(r.Header, "Upgrade", "websocket") && hasToken(r.Header, "Connection", "upgrade")
+	return r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) && upgrades(r.Header)
+}
+
+// upgrades reports whether the fields of a request or an answer ask for an upgrade
+// to WebSocket, or grant it.
+func upgrades(h http.Header) bool {
+	return httpguts.HeaderValuesContainsToken(h["Upgrade"], "websocket") && httpguts.HeaderValuesContainsToken(h["Connection"], "upgrade")
 }
 
 // An Upgrader does a server's part of the handshake.
@@ -130,12 +138,6 @@ func IsKey(s string) bool {
 func AcceptOf(key string) string {
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
 	return base64.StdEncoding.EncodeToString(sum[:])
-}
-
-// hasToken reports whether one of the comma-separated values of a field is the
-// token, in any letter case.
-func hasToken(h http.Header, field, token string) bool {
-	return slices.ContainsFunc(tokensOf(h, field), func(s string) bool { return strings.EqualFold(s, token) })
 }
 
 func tokensOf(h http.Header, field string) (tokens []string) {
