@@ -10,6 +10,7 @@ import (
 type sockets struct {
 	mu      sync.Mutex
 	closing bool
+	gaveUp  bool // on the streams that are left
 	open    int
 	cuts    map[*func()]struct{} // end a stream at once
 	none    chan struct{}        // closed when the last one of a closing server is over
@@ -36,9 +37,15 @@ func (s *sockets) done() {
 	}
 }
 
-// onCut has cut called when the server waits no longer.
+// onCut has cut called when the server waits no longer, or at once if it has
+// given up while the stream began.
 func (s *sockets) onCut(cut func()) (stop func()) {
 	s.mu.Lock()
+	if s.gaveUp {
+		s.mu.Unlock()
+		cut()
+		return func() {}
+	}
 	defer s.mu.Unlock()
 	if s.cuts == nil {
 		s.cuts = map[*func()]struct{}{}
@@ -78,6 +85,7 @@ func (s *sockets) shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
+	s.gaveUp = true
 	cuts := make([]func(), 0, len(s.cuts))
 	for cut := range s.cuts {
 		cuts = append(cuts, *cut)
