@@ -117,9 +117,11 @@ func TestStreamOfForeignServer(t *testing.T) {
 				default:
 					p.write(tc.answer)
 				}
-				if tc.code != codes.Unavailable {
-					_, _ = io.Copy(io.Discard, p) // until the client goes
+				if tc.code == codes.Unavailable {
+					// Closed with something unread, TCP would reset.
+					_ = p.Conn.(*net.TCPConn).CloseWrite() // the client may have gone
 				}
+				_, _ = io.Copy(io.Discard, p) // until the client goes
 			})
 			conn := dial(t, clientConfig(addr))
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
