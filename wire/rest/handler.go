@@ -30,9 +30,6 @@ type handler struct {
 	cfg    *rpc.ServerConfig
 	logger *slog.Logger
 	prefix string // of all paths; "" or begins with a slash and does not end in one
-	// ownServer is set for our own server of HTTP/3; of the others package web
-	// tells. On another's server the timeouts are the other's.
-	ownServer bool
 
 	documents *documents // answer where no route matches
 

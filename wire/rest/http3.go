@@ -32,7 +32,6 @@ func NewHTTP3Server(cfg *rpc.ServerConfig) (rpc.PacketServer, error) {
 	if cfg.TLS == nil {
 		return nil, errors.New("HTTP/3 is always over TLS")
 	}
-	h.ownServer = true
 	bounded := func(w http.ResponseWriter, r *http.Request) {
 		// quic-go has no timeout for a request's body.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(web.BodyTimeout)) // it can on this server
@@ -43,6 +42,9 @@ func NewHTTP3Server(cfg *rpc.ServerConfig) (rpc.PacketServer, error) {
 		TLSConfig:      cfg.TLS.Clone(),
 		MaxHeaderBytes: web.MaxHead(cfg.Limits),
 		IdleTimeout:    web.IdleTimeout,
+		ConnContext: func(ctx context.Context, conn *quic.Conn) context.Context {
+			return web.WithConn(ctx, quicPeer{conn: conn})
+		},
 		QUICConfig: &quic.Config{
 			HandshakeIdleTimeout: web.HeadTimeout,
 			MaxIdleTimeout:       web.IdleTimeout,

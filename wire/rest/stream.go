@@ -76,7 +76,7 @@ func (h *handler) serveStream(x *exchange, w http.ResponseWriter, r *http.Reques
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	if h.ownServer || web.IsOwn(r) {
+	if web.IsOwn(r) { // on another's server the timeouts are the other's
 		// A client that is slow holds its handler back for as long as that likes.
 		_ = s.http.SetWriteDeadline(time.Time{}) // fails only if the connection is gone
 	}

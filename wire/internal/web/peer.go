@@ -30,11 +30,18 @@ func (s *Server) connContext(ctx context.Context, conn net.Conn) context.Context
 	if hidden, ok := conn.(http2Conn); ok {
 		conn = hidden.Conn
 	}
-	ctx = context.WithValue(ctx, connKey{}, &connInfo{conn: conn})
+	ctx = WithConn(ctx, conn)
 	if s.cfg.ConnContext != nil {
 		ctx = s.cfg.ConnContext(ctx, conn)
 	}
 	return ctx
+}
+
+// WithConn returns the context that those of a connection's requests are made
+// from, on a server that is ours but no [Server]: [Peer] and [IsOwn] read it. Of
+// conn it is only asked who the peer is.
+func WithConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, &connInfo{conn: conn})
 }
 
 func (c *connInfo) learn() {
@@ -52,8 +59,8 @@ func (c *connInfo) tlsState() *tls.ConnectionState {
 	return c.tls
 }
 
-// Peer describes the client of a request, on a [Server] or on another's. All
-// requests of a connection of a Server have the same.
+// Peer describes the client of a request, on a server of ours or on another's. All
+// requests of a connection of ours have the same.
 func Peer(r *http.Request) *peer.Peer {
 	if c, ok := r.Context().Value(connKey{}).(*connInfo); ok {
 		c.learn()
@@ -71,7 +78,7 @@ func Peer(r *http.Request) *peer.Peer {
 	return p
 }
 
-// IsOwn reports whether a request came to a [Server]. There a handler may set
+// IsOwn reports whether a request came to a server of ours. There a handler may set
 // deadlines, and what could be taken for two requests has been refused; on
 // another's server both are the other's business.
 func IsOwn(r *http.Request) bool {
