@@ -92,32 +92,38 @@ func isEntityTag(s string) bool {
 }
 
 // evaluate returns 0 if a read whose reply has the tag is to be answered with
-// it, or the status to answer with (section 13.2.2).
+// it, or the status to answer with (section 13.2.2). If-Match asks for the
+// state, which is one in all formats; If-None-Match for a body that the client
+// has, which must be in the format that it would get.
 func (x *exchange) evaluate(r *http.Request, tag string) int {
 	if lines := r.Header["If-Match"]; len(lines) > 0 && !x.endpoint.bindsHeader("If-Match") && !matches(lines, tag, strong) {
 		return http.StatusPreconditionFailed
 	}
-	if lines := r.Header["If-None-Match"]; len(lines) > 0 && matches(lines, tag, weak) {
+	if lines := r.Header["If-None-Match"]; len(lines) > 0 && matches(lines, x.formatTag(tag), weak) {
 		return http.StatusNotModified
 	}
 	return 0
 }
 
-// strong is the comparison of entity tags for If-Match: a weak one is equal to
-// none (section 8.8.3.2).
-func strong(a, b string) bool { return a == b && !strings.HasPrefix(a, "W/") }
+// strong is the comparison of a client's entity tag for If-Match: a weak one is
+// equal to none (section 8.8.3.2).
+func strong(theirs, ours string) bool {
+	return withoutSuffix(theirs) == ours && !strings.HasPrefix(theirs, "W/")
+}
 
 // weak is the comparison for If-None-Match.
-func weak(a, b string) bool { return strings.TrimPrefix(a, "W/") == strings.TrimPrefix(b, "W/") }
+func weak(theirs, ours string) bool {
+	return strings.TrimPrefix(withoutCoding(theirs), "W/") == strings.TrimPrefix(ours, "W/")
+}
 
 // matches reports whether the lines of a header are * or name the tag.
-func matches(lines []string, tag string, equal func(a, b string) bool) bool {
+func matches(lines []string, tag string, equal func(theirs, ours string) bool) bool {
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "*" {
 			return true
 		}
 		for t := range entityTags(line) {
-			if equal(withoutSuffix(t), tag) {
+			if equal(t, tag) {
 				return true
 			}
 		}
@@ -148,32 +154,61 @@ func entityTags(line string) func(yield func(string) bool) {
 	}
 }
 
-// A strong tag must differ between a representation and its encoded form
-// (section 8.8.3.3), so that of an encoded one gets the coding's name at its
-// end. On the way in it is taken off again: to a handler, and to If-Match, they
-// are one.
+// A strong tag must differ between representations: between formats (section
+// 8.8.1), and between a representation and its encoded form (section 8.8.3.3).
+// So that of a format other than JSON gets the format's name at its end, and
+// that of an encoded one the coding's, as in "7;cbor;gzip". On the way in they
+// are taken off again: to a handler, and to If-Match, they are one.
 
-// suffixTag marks the tag in a header as that of an encoded representation. A
-// weak one is good for both.
-func (x *exchange) suffixTag(h http.Header, encoded bool) {
-	tags := h["Etag"]
-	if !encoded || x.prefers.Coding == httpbody.Identity || len(tags) == 0 || strings.HasPrefix(tags[0], "W/") {
-		return
-	}
-	tag := tags[0]
-	h["Etag"] = []string{tag[:len(tag)-1] + ";" + x.prefers.Coding.String() + `"`}
-}
-
-// withoutSuffix returns the tag as it was before suffixTag.
-func withoutSuffix(tag string) string {
-	i := strings.LastIndexByte(tag, ';')
-	if i < 0 || strings.HasPrefix(tag, "W/") || !strings.HasSuffix(tag, `"`) {
+// formatTag marks a tag as that of a representation in x's format. A weak one
+// is good for all, or made from the bytes.
+func (x *exchange) formatTag(tag string) string {
+	if x.format.codec == jsonFormat.codec {
 		return tag
 	}
-	if c, ok := httpbody.ParseCoding(tag[i+1 : len(tag)-1]); ok && c != httpbody.Identity && c.String() == tag[i+1:len(tag)-1] {
-		return tag[:i] + `"`
+	return withSuffix(tag, x.format.codec.Name())
+}
+
+// suffixTag marks the tag in a header as that of an encoded representation.
+func (x *exchange) suffixTag(h http.Header, encoded bool) {
+	if tags := h["Etag"]; encoded && x.prefers.Coding != httpbody.Identity && len(tags) > 0 {
+		h["Etag"] = []string{withSuffix(tags[0], x.prefers.Coding.String())}
+	}
+}
+
+func withSuffix(tag, name string) string {
+	if tag == "" || strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return tag[:len(tag)-1] + ";" + name + `"`
+}
+
+// withoutSuffix returns the tag as it was before formatTag and suffixTag.
+func withoutSuffix(tag string) string {
+	plain := withoutCoding(tag)
+	if rest, name := cutSuffix(plain); name != "" && name != jsonFormat.codec.Name() && formatOfCodec(name) != nil {
+		return rest
+	}
+	return plain
+}
+
+// withoutCoding returns the tag as it was before suffixTag.
+func withoutCoding(tag string) string {
+	rest, name := cutSuffix(tag)
+	if c, ok := httpbody.ParseCoding(name); ok && c != httpbody.Identity && c.String() == name {
+		return rest
 	}
 	return tag
+}
+
+// cutSuffix splits a strong tag before its last semicolon; the name is empty if
+// there is none.
+func cutSuffix(tag string) (rest, name string) {
+	i := strings.LastIndexByte(tag, ';')
+	if i < 0 || strings.HasPrefix(tag, "W/") || !strings.HasSuffix(tag, `"`) {
+		return tag, ""
+	}
+	return tag[:i] + `"`, tag[i+1 : len(tag)-1]
 }
 
 // withoutSuffixes returns the lines of a header with every tag as a handler

@@ -34,7 +34,7 @@ func (x *exchange) respond(w http.ResponseWriter, r *http.Request) {
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if tag := x.entityTag(reads); tag != "" {
-		header["Etag"] = []string{tag}
+		header["Etag"] = []string{x.formatTag(tag)}
 		if reads {
 			if no := x.evaluate(r, tag); no == http.StatusNotModified {
 				x.vary(header, reads)
