@@ -15,7 +15,7 @@ type exchange struct {
 	in         rpc.Incoming
 	bodyFormat *format // of message
 	message    []byte  // the request
-	err        error   // why there is none
+	err        error   // why there is none, or not all of it
 
 	// What the client wants: the coding of the reply, and its format, in result.
 	prefers httpbody.Preference
@@ -56,12 +56,12 @@ func (x *exchange) release() {
 }
 
 func (x *exchange) decode(v any) error {
-	if x.err != nil {
+	if x.message == nil && x.err != nil {
 		return x.err
 	}
 	codec := x.bodyFormat.codec
 	err := codec.Decode(x.message, v)
-	if err != nil && x.bodyFormat == jsonFormat {
+	if (err != nil || x.err != nil) && x.bodyFormat == jsonFormat {
 		return x.explain(x.endpoint, err, x.message, v, codec.Decode)
 	}
 	return err

@@ -20,7 +20,7 @@ const (
 // much of the message as leads there.
 type probe struct {
 	refuses func(message []byte) *json.Error
-	fault   func(path, reason string)
+	fault   func(*json.Error)
 
 	before, after []byte // what leads to the part, and closes it; after is reversed
 	indexes       []int  // of the elements that lead to it
@@ -29,7 +29,7 @@ type probe struct {
 }
 
 // faults calls fault for each fault that can be told by itself.
-func faults(message []byte, refuses func([]byte) *json.Error, fault func(path, reason string)) {
+func faults(message []byte, refuses func([]byte) *json.Error, fault func(*json.Error)) {
 	if len(message) > maxProbed || !stdjson.Valid(message) {
 		return
 	}
@@ -77,7 +77,7 @@ func (p *probe) part(value []byte) bool {
 		return false
 	}
 	if !p.parts(value) {
-		p.fault(p.indexed(err.Path), err.Reason)
+		p.fault(&json.Error{Path: p.indexed(err.Path), Reason: err.Reason})
 	}
 	return true
 }

@@ -160,16 +160,24 @@ func (b *builder) sort() {
 }
 
 // checkGroup checks the values of one field against each other, and puts those
-// of a list into the order of their indexes.
-func (b *builder) checkGroup(group []pair) {
+// of a list into the order of their indexes. It notes the first thing that is
+// wrong with them, and reports whether all is well.
+func (b *builder) checkGroup(group []pair) bool {
+	p, why := faultOf(group)
+	if why != "" {
+		b.refuse(p, why)
+	}
+	return why == ""
+}
+
+func faultOf(group []pair) (p *pair, why string) {
 	for i := range group {
 		if !utf8.ValidString(group[i].value) {
-			b.refuse(&group[i], "the value is not valid UTF-8")
-			return
+			return &group[i], "the value is not valid UTF-8"
 		}
 	}
 	if len(group) == 1 && group[0].style != byIndex {
-		return
+		return nil, ""
 	}
 	last := &group[len(group)-1] // a parameter of the query, if any is
 	switch f := last.leaf(); {
@@ -177,47 +185,49 @@ func (b *builder) checkGroup(group []pair) {
 		slices.SortStableFunc(group, func(x, y pair) int { return cmp.Compare(x.key, y.key) })
 		for i := range group[1:] {
 			if group[i].key == group[i+1].key {
-				b.refuse(&group[i+1], "it is given more than once")
-				return
+				return &group[i+1], givenTwice
 			}
 		}
+		return nil, ""
 	case !f.list && group[0].in == inPath:
-		b.refuse(last, "the path fills this field already")
+		return last, "the path fills this field already"
 	case !f.list:
-		b.refuse(last, "it is given more than once")
-	default:
-		b.checkList(group)
+		return last, givenTwice
 	}
+	return faultOfList(group)
 }
 
-func (b *builder) checkList(group []pair) {
+const givenTwice = "it is given more than once"
+
+func faultOfList(group []pair) (p *pair, why string) {
 	for i := range group {
 		if group[i].style != group[0].style {
-			b.refuse(&group[i], "the list is written in another way before, as "+group[0].name)
-			return
+			return &group[i], "the list is written in another way before, as " + group[0].name
 		}
 	}
 	if group[0].style != byIndex {
-		return
+		return nil, ""
 	}
 	slices.SortStableFunc(group, func(x, y pair) int { return x.index - y.index })
 	for i := range group {
 		switch {
 		case group[i].index < i:
-			b.refuse(&group[i], "it is given more than once")
-			return
+			return &group[i], givenTwice
 		case group[i].index > i:
-			b.refuse(&group[i], "index "+strconv.Itoa(i)+" is missing before it")
-			return
+			return &group[i], "index " + strconv.Itoa(i) + " is missing before it"
 		}
 	}
+	return nil, ""
 }
 
-// unescape decodes percent-escapes of a value that is not in the query.
-func (b *builder) unescape(p *pair) {
+// unescape decodes percent-escapes of a value that is not in the query, and
+// reports whether it could.
+func (b *builder) unescape(p *pair) bool {
 	text, err := url.PathUnescape(p.value)
 	if err != nil {
 		b.refuse(p, err.Error())
+		return false
 	}
 	p.value = text
+	return true
 }

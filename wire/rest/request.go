@@ -70,9 +70,10 @@ func (p *pair) String() string {
 
 // request returns the JSON of a call's request. The result is body itself, or
 // in the builder's buffer. body is nil if the call had none; it may be in
-// another codec than JSON if e.plainBody is set, as it is passed on then. What
-// is wrong with path, query, headers and cookies is all in the error, which is
-// a status.
+// another codec than JSON if e.plainBody is set, as it is passed on then. If
+// something is wrong with names and number of values, the error is a status
+// that says all of it; b.bad has it too, and the result is the request without
+// the fields in question, in which explain looks for what else is wrong.
 func (b *builder) request(e *endpoint, values []string, query string, header http.Header, body []byte) ([]byte, error) {
 	b.pairs, b.chain, b.bad = b.pairs[:0], b.chain[:0], b.bad[:0]
 	if e.wholeBody && body == nil && e.isObject {
@@ -81,13 +82,26 @@ func (b *builder) request(e *endpoint, values []string, query string, header htt
 	if e.plainBody && query == "" {
 		return body, nil
 	}
+	var err error
 	if body != nil && !e.wholeBody && e.bodyField == nil {
-		return nil, fmt.Errorf("%s %s takes no body", e.verb, e.pattern)
+		body, err = nil, fmt.Errorf("%s %s takes no body", e.verb, e.pattern)
 	}
 	b.collect(e, values, query, header)
-	if len(b.bad) > 0 {
-		return nil, e.badRequest(b.bad)
+	var message []byte
+	if err == nil {
+		message, err = b.join(e, body)
 	}
+	if len(b.bad) > 0 {
+		if err != nil {
+			b.add("", err.Error())
+		}
+		err = e.badRequest(b.bad)
+	}
+	return message, err
+}
+
+// join puts the values and the body together.
+func (b *builder) join(e *endpoint, body []byte) ([]byte, error) {
 	var err error
 	switch {
 	case !e.wholeBody:
@@ -102,11 +116,14 @@ func (b *builder) request(e *endpoint, values []string, query string, header htt
 			err = b.merge(body, e.input, b.pairs, 0)
 		}
 	}
-	return b.buf, err
+	if err != nil {
+		return nil, err
+	}
+	return b.buf, nil
 }
 
 // collect gathers all values outside the body, by field, and checks what can be
-// told from their names and number.
+// told from their names and number. What is refused is left out.
 func (b *builder) collect(e *endpoint, values []string, query string, header http.Header) {
 	for i, v := range e.variables {
 		b.pairs = append(b.pairs, pair{chain: v.chain, name: v.name, value: values[i]})
@@ -115,11 +132,16 @@ func (b *builder) collect(e *endpoint, values []string, query string, header htt
 	b.takeCookies(e, header)
 	b.parseQuery(e, query)
 	b.sort()
+	good := b.pairs[:0]
 	for rest := b.pairs; len(rest) > 0; {
 		n := run(rest, len(rest[0].chain))
-		b.checkGroup(rest[:n])
+		if b.checkGroup(rest[:n]) {
+			good = append(good, rest[:n]...)
+		}
 		rest = rest[n:]
 	}
+	clear(b.pairs[len(good):])
+	b.pairs = good
 }
 
 // run is how many pairs at the start fill the same field, as far as the first
@@ -334,10 +356,12 @@ func (b *builder) takeHeaders(e *endpoint, header http.Header) {
 		if len(lines) == 0 {
 			continue
 		}
-		b.pairs = append(b.pairs, pair{chain: h.chain, in: inHeader, name: h.name, value: lines[0]})
+		p := pair{chain: h.chain, in: inHeader, name: h.name, value: lines[0]}
 		if len(lines) > 1 {
-			b.refuse(&b.pairs[len(b.pairs)-1], "it is given more than once")
+			b.refuse(&p, givenTwice)
+			continue
 		}
+		b.pairs = append(b.pairs, p)
 	}
 }
 
@@ -359,10 +383,9 @@ func (b *builder) takeCookies(e *endpoint, header http.Header) {
 				if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 					p.value = value[1 : n-1]
 				}
-				if strings.IndexByte(p.value, '%') >= 0 {
-					b.unescape(&p)
+				if strings.IndexByte(p.value, '%') < 0 || b.unescape(&p) {
+					b.pairs = append(b.pairs, p)
 				}
-				b.pairs = append(b.pairs, p)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -19,7 +20,8 @@ import (
 // A violation is one thing that is wrong with a request.
 type violation struct {
 	field string // its path in the request; for an unknown one the name as written
-	what  string // names the parameter, too
+	what  string // names the parameter or the field, too
+	where string // the codec's own words, which say where in the text; may be empty
 }
 
 // maxViolations is how many of a request's faults its error lists.
@@ -31,7 +33,7 @@ func (b *builder) refuse(p *pair, why string) {
 }
 
 func (b *builder) add(field, what string) {
-	b.bad = append(b.bad, violation{field, what})
+	b.bad = append(b.bad, violation{field: field, what: what})
 }
 
 func (p *pair) field() string {
@@ -44,7 +46,7 @@ func (p *pair) field() string {
 // badRequest is the status that says what is wrong: the first fault in its
 // message, all in its details.
 func (e *endpoint) badRequest(bad []violation) error {
-	message := fmt.Sprintf("request of %s: %s", e.method.FullName(), bad[0].what)
+	message := fmt.Sprintf("request of %s: %s", e.method.FullName(), cmp.Or(bad[0].where, bad[0].what))
 	if len(bad) > 1 {
 		message += fmt.Sprintf(" (and %d more)", len(bad)-1)
 	}
@@ -61,17 +63,21 @@ func (e *endpoint) badRequest(bad []violation) error {
 }
 
 // explain is called when decode has refused message, the request that was put
-// together for v. It asks decode about the fields of path, query, headers and
-// cookies one by one, and then about the parts of the message, so that all that
-// are wrong are named, each in the codec's words.
+// together for v, or when b.bad has faults already, which message is then
+// without. It asks decode about the fields of path, query, headers and cookies
+// one by one, and then about the parts of the message, so that all that are
+// wrong are named, each in the codec's words.
 func (b *builder) explain(e *endpoint, refused error, message []byte, v any, decode func([]byte, any) error) error {
 	whole := asJSONError(refused)
-	if whole == nil {
+	if whole == nil && len(b.bad) == 0 {
 		return refused
 	}
-	b.bad = b.bad[:0]
+	if whole == nil { // nothing else is wrong
+		return e.badRequest(b.bad)
+	}
 	message = bytes.Clone(message) // it may be in b.buf
 	refuses := func(text []byte) *json.Error { return asJSONError(decode(text, newLike(v))) }
+	told := len(b.bad)
 	for rest := b.pairs; len(rest) > 0; {
 		n := run(rest, len(rest[0].chain))
 		group := rest[:n]
@@ -82,20 +88,23 @@ func (b *builder) explain(e *endpoint, refused error, message []byte, v any, dec
 		b.buf = append(b.buf[:0], '{')
 		b.object(group, 0)
 		b.buf = append(b.buf, '}')
-		err := refuses(b.buf)
-		if err == nil || err.Path == "" { // without a path it is about the message, such as a field that is required
-			continue
+		// Without a path it is about the message, such as a field that is required.
+		if err := refuses(b.buf); err != nil && err.Path != "" {
+			b.add(err.Path, b.describe(err))
 		}
-		b.add(err.Path, at(group, err.Path).String()+": "+err.Reason)
 	}
 	if whole.Path != "" && !b.names(whole.Path) {
-		b.add(whole.Path, whole.Error())
+		b.bad = append(b.bad, violation{whole.Path, b.describe(whole), whole.Error()})
 	}
-	faults(message, refuses, func(path, reason string) {
-		if !b.names(path) {
-			b.add(path, path+": "+reason)
+	faults(message, refuses, func(err *json.Error) {
+		if !b.names(err.Path) {
+			b.add(err.Path, b.describe(err))
 		}
 	})
+	if len(b.bad) == told && whole.Path == "" && told > 0 {
+		// A fault of the message as a whole, such as one that is no JSON.
+		b.add("", whole.Reason)
+	}
 	if len(b.bad) == 0 {
 		return refused
 	}
@@ -107,13 +116,26 @@ func (b *builder) names(path string) bool {
 	return slices.ContainsFunc(b.bad, func(v violation) bool { return v.field == path })
 }
 
-// at is the value of a group that a path in an error leads to.
-func at(group []pair, path string) *pair {
-	if open := strings.LastIndexByte(path, '['); open >= 0 && len(group) > 1 {
-		for i := range group {
-			if p := &group[i]; path[open:] == fmt.Sprintf("[%d]", i) || path[open:] == fmt.Sprintf("[%q]", p.key) {
-				return p
-			}
+// describe says what is wrong with a field, by the parameter's name if it is
+// one.
+func (b *builder) describe(err *json.Error) string {
+	for rest := b.pairs; len(rest) > 0; {
+		n := run(rest, len(rest[0].chain))
+		group := rest[:n]
+		rest = rest[n:]
+		if inner, ok := strings.CutPrefix(err.Path, pathOf(group[0].chain)); ok && (inner == "" || inner[0] == '[') {
+			return at(group, inner).String() + ": " + err.Reason
+		}
+	}
+	return err.Path + ": " + err.Reason
+}
+
+// at is the value of a group that an index or key leads to.
+func at(group []pair, inner string) *pair {
+	for i := range group {
+		p := &group[i]
+		if p.leaf().isMap && inner == fmt.Sprintf("[%q]", p.key) || p.leaf().list && inner == fmt.Sprintf("[%d]", i) {
+			return p
 		}
 	}
 	return &group[0]
