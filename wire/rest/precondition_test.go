@@ -189,7 +189,7 @@ func TestCreatedAndEmpty(t *testing.T) {
 		t.Errorf("created: %d %v %s", r.status, r.header, r.body)
 	}
 	r = do(t, addr, "POST /api/pages", "\xa1\x62id\x61x", "Content-Type: application/cbor", "Accept: application/cbor")
-	if r.status != 201 || r.header.Get("Location") != "/api/pages/x" || r.header.Get("Etag") != `"1"` {
+	if r.status != 201 || r.header.Get("Location") != "/api/pages/x" || r.header.Get("Etag") != `"1;cbor"` {
 		t.Errorf("created, in CBOR: %d %v", r.status, r.header)
 	}
 	for _, line := range []string{"DELETE /api/pages/a", "POST /api/test.Pages/Delete"} {
