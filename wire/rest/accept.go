@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -74,6 +75,9 @@ func (h *handler) accept(x *exchange, r *http.Request) *refusal {
 	body, no := h.readBody(x, r)
 	if no != nil {
 		return no
+	}
+	if body == nil && r.Method == http.MethodPost && !h.upgrader.Origins.AllowPost(r) {
+		return refuse(http.StatusForbidden, codes.PermissionDenied, "a page from elsewhere cannot call this: origin %q is not among those of the option origins", strings.Join(r.Header["Origin"], ", "))
 	}
 	md, _, err := httpmeta.Take(header)
 	if err != nil {

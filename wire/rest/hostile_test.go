@@ -2,13 +2,16 @@ package rest
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
@@ -129,6 +132,43 @@ func TestCORS(t *testing.T) {
 		cfg.Options = options
 		if _, err := NewServer(cfg); err == nil {
 			t.Errorf("%v is accepted", options)
+		}
+	}
+}
+
+// A page from elsewhere can have a browser post a form without fields. No body
+// means no content type that would tell it from a call, so its origin must.
+func TestPostsFromElsewhere(t *testing.T) {
+	var calls atomic.Int32
+	reg := everywire.NewRegistry()
+	everywire.Handle(reg, "test.Lamp/Off", func(context.Context, *sub) (*sub, error) { calls.Add(1); return &sub{}, nil },
+		everywire.WithRoute("POST", "/off", ""))
+	cfg := serverConfig(reg)
+	cfg.Options = map[string]string{"origins": "https://a.example"}
+	addr := serve(t, cfg)
+	const form = "Content-Type: application/x-www-form-urlencoded"
+	for _, c := range []struct {
+		line, body string
+		head       []string
+		want       int
+	}{
+		{"POST /off", "", nil, 200},
+		{"POST /off", "", []string{form, "Content-Length: 0"}, 200}, // curl -d ''
+		{"POST /off", "", []string{"Origin: http://test"}, 200},
+		{"POST /off", "", []string{"Origin: https://a.example", "Sec-Fetch-Site: cross-site"}, 200},
+		{"POST /off", "", []string{"Origin: https://b.example", form, "Content-Length: 0"}, 403},
+		{"POST /off", "", []string{"Origin: https://b.example", "Sec-Fetch-Site: cross-site"}, 403},
+		{"POST /off", "", []string{"Origin: null"}, 403},
+		{"POST /test.Lamp/Off", "", []string{"Origin: https://b.example"}, 403},
+		{"POST /test.Lamp/Off", "", []string{"Origin: https://b.example", form, "Transfer-Encoding: chunked", "Connection: close", "\r\n0\r\n"}, 403},
+		{"POST /test.Lamp/Off", "name=x", []string{"Origin: https://b.example", form}, 415},
+		{"POST /test.Lamp/Off", "{}", []string{"Origin: https://b.example", "Content-Type: text/plain"}, 415},
+		{"POST /test.Lamp/Off", "{}", []string{"Origin: https://b.example"}, 200}, // CORS was asked before
+	} {
+		before := calls.Load()
+		r := do(t, addr, c.line, c.body, c.head...)
+		if ran := calls.Load() > before; r.status != c.want || ran != (c.want == 200) {
+			t.Errorf("%s %q: %d %s, ran: %v", c.line, c.head, r.status, r.body, ran)
 		}
 	}
 }

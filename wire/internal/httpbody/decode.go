@@ -71,6 +71,8 @@ func (c Coding) Decode(dst, data []byte, limit int) ([]byte, error) {
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return dst, err
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded): // by what its header announces
+		return dst, ErrTooLarge
 	case errors.Is(err, io.EOF): // of what has not begun
 		err = io.ErrUnexpectedEOF
 	case err == nil && d.src.Len() > 0:

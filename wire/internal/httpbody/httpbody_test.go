@@ -126,6 +126,15 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+func TestZstdAnnouncesTooMuch(t *testing.T) {
+	// RFC 8878, section 3.1.1: a frame of one segment with a content size of
+	// eight bytes, and one empty block.
+	frame := "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00"
+	if _, err := Zstd.Decode(nil, []byte(frame), 1000); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestZstdWindow(t *testing.T) {
 	encode := func(window int) []byte {
 		var b bytes.Buffer

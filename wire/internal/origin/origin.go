@@ -70,3 +70,20 @@ func (l *List) AllowUpgrade(r *http.Request) bool {
 	}
 	return strings.EqualFold(u.Host, r.Host) || l.has(origin[0])
 }
+
+// AllowPost checks a POST without a body, the one request with effects that
+// every page may have a browser send, cookies included, without being asked by
+// CORS before: a form without fields is enough. (Those with a body have a
+// content type, which tells forms.) A browser says by Sec-Fetch-Site whether
+// the page is the server's own; those that do not send it send an Origin.
+// Programs send neither.
+func (l *List) AllowPost(r *http.Request) bool {
+	switch site := r.Header["Sec-Fetch-Site"]; {
+	case len(site) == 0:
+		return l.AllowUpgrade(r)
+	case len(site) == 1 && (site[0] == "same-origin" || site[0] == "none"):
+		return true
+	}
+	origin := r.Header["Origin"]
+	return l.any || len(origin) == 1 && l.has(origin[0])
+}

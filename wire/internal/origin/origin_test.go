@@ -167,3 +167,45 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestAllowPost(t *testing.T) {
+	listed, err := Parse("https://a.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	every, err := Parse("*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		site, origin      string
+		none, some, wants bool // with no list, with a list, with *
+	}{
+		{"", "", true, true, true},
+		{"", "http://own.example:8080", true, true, true},
+		{"", "https://a.example", false, true, true},
+		{"", "https://b.example", false, false, true},
+		{"", "null", false, false, true},
+		{"same-origin", "", true, true, true},
+		{"same-origin", "https://behind-a-proxy.example", true, true, true},
+		{"none", "", true, true, true},
+		{"same-site", "https://b.own.example", false, false, true},
+		{"cross-site", "https://a.example", false, true, true},
+		{"cross-site", "null", false, false, true},
+		{"cross-site", "", false, false, true},
+		{"cross-site", "http://own.example:8080", false, false, true},
+	} {
+		r := httptest.NewRequest("POST", "http://own.example:8080/x", nil)
+		if c.site != "" {
+			r.Header.Set("Sec-Fetch-Site", c.site)
+		}
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		for l, want := range map[*List]bool{{}: c.none, &listed: c.some, &every: c.wants} {
+			if got := l.AllowPost(r); got != want {
+				t.Errorf("site %q, origin %q, list %+v: %v", c.site, c.origin, *l, got)
+			}
+		}
+	}
+}
