@@ -41,8 +41,9 @@ func (h *handler) stream(ctx context.Context, t *serverTransport) error {
 	if err != nil {
 		return connectError(status.New(codes.InvalidArgument, err.Error()), t.call.protocol)
 	}
-	out := whole(func() *rpc.Outcome {
-		return h.cfg.Stream(ctx, &rpc.IncomingStream{
+	out := &rpc.Outcome{Status: rpc.DidNotReturn}
+	rpc.Returns(func() { // as for unary calls
+		out = h.cfg.Stream(ctx, &rpc.IncomingStream{
 			Method: t.call.method, Metadata: md, Peer: t.call.peer, Codec: t.call.codec, Transport: t,
 		})
 	})

@@ -24,8 +24,9 @@ func (h *handler) unary(ctx context.Context, req *connect.Request[message]) (*co
 		request = c.codec.bytesOf(req.Msg)
 	}
 	reply := &message{}
-	out := whole(func() *rpc.Outcome {
-		return h.cfg.Unary(ctx, &rpc.Incoming{
+	out := &rpc.Outcome{Status: rpc.DidNotReturn}
+	rpc.Returns(func() { // on a goroutine that may end: this one has to answer
+		out = h.cfg.Unary(ctx, &rpc.Incoming{
 			Method: c.method, Metadata: md, Peer: c.peer, Size: len(request),
 			Decode: func(v any) error { return c.codec.Decode(request, v) },
 			Encode: func(v any) (n int, err error) {
@@ -41,19 +42,6 @@ func (h *handler) unary(ctx context.Context, req *connect.Request[message]) (*co
 		return nil, err
 	}
 	return connect.NewResponse(reply), nil
-}
-
-// whole runs a call that may end its goroutine (runtime.Goexit): that must not
-// be the goroutine that has to answer for it.
-func whole(run func() *rpc.Outcome) *rpc.Outcome {
-	out := &rpc.Outcome{Status: rpc.DidNotReturn}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		out = run()
-	}()
-	<-done
-	return out
 }
 
 // finish is what the handlers of streams return to connect-go.

@@ -191,7 +191,7 @@ func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) (ou
 	if r.ProtoMajor > 1 {
 		// Servers of later versions reset a stream whose goroutine ends, and what
 		// was written is lost.
-		if !returns(func() { outcome = h.cfg.Unary(r.Context(), &x.in) }) {
+		if !rpc.Returns(func() { outcome = h.cfg.Unary(r.Context(), &x.in) }) {
 			outcome = &rpc.Outcome{Status: rpc.DidNotReturn}
 		}
 		return outcome
@@ -199,12 +199,7 @@ func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) (ou
 	returned := false
 	defer func() {
 		if !returned {
-			httpStatus := code.HTTP(rpc.DidNotReturn.Code())
-			body := encodeProblem(httpStatus, rpc.DidNotReturn)
-			closeAfter(w, r)
-			w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
-			web.Answer(w, r, httpStatus, problemHeader, body)
-			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
+			didNotReturn(w, r)
 		}
 	}()
 	outcome = h.cfg.Unary(r.Context(), &x.in)
@@ -212,26 +207,14 @@ func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) (ou
 	return outcome
 }
 
-// returns runs f on a goroutine of its own and reports whether it came back,
-// which it does not if it ends its goroutine. Its panics are the caller's.
-func returns(f func()) (ok bool) {
-	var panicked any
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if !ok {
-				panicked = recover()
-			}
-		}()
-		f()
-		ok = true
-	}()
-	<-done
-	if panicked != nil {
-		panic(panicked)
-	}
-	return ok
+// didNotReturn answers for a handler that ends its goroutine, while that ends.
+func didNotReturn(w http.ResponseWriter, r *http.Request) {
+	httpStatus := code.HTTP(rpc.DidNotReturn.Code())
+	body := encodeProblem(httpStatus, rpc.DidNotReturn)
+	closeAfter(w, r)
+	w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
+	web.Answer(w, r, httpStatus, problemHeader, body)
+	_ = http.NewResponseController(w).Flush() // fails only if the client is gone
 }
 
 // runKeyed runs a call that has a key, and remembers what it came to.

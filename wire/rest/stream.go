@@ -240,16 +240,11 @@ func (s *responseStream) problem(r *http.Request, outcome *rpc.Outcome) {
 	h := s.w.Header()
 	httpmeta.Put(h, "", outcome.Header)
 	httpmeta.Put(h, httpmeta.TrailerPrefix, outcome.Trailer)
-	httpStatus := code.HTTP(outcome.Status.Code())
-	if outcome.Status != rpc.DidNotReturn {
-		writeProblem(s.w, r, httpStatus, outcome.Status)
+	if outcome.Status == rpc.DidNotReturn {
+		didNotReturn(s.w, r)
 		return
 	}
-	body := encodeProblem(httpStatus, outcome.Status)
-	closeAfter(s.w, r)
-	h["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
-	web.Answer(s.w, r, httpStatus, problemHeader, body)
-	_ = s.flush() // fails only if the client is gone
+	writeProblem(s.w, r, code.HTTP(outcome.Status.Code()), outcome.Status)
 }
 
 // trail says how a stream ended by HTTP's own trailers, if the client takes any.

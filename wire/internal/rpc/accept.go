@@ -19,7 +19,7 @@ func Accept(stopping context.Context, lis net.Listener, logger *slog.Logger, sta
 			continue
 		}
 		if stopping.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the error is what ended it
 		}
 		// Too many open files and the like pass; other errors do not.
 		var temporary interface{ Temporary() bool }

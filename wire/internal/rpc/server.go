@@ -152,6 +152,28 @@ func Panicked(ctx context.Context, logger *slog.Logger, method string, p any) er
 // (runtime.Goexit).
 var DidNotReturn = status.New(codes.Internal, "the handler ended without a reply")
 
+// Returns runs f on a goroutine of its own and reports whether it came back,
+// which it does not if it ends its goroutine. Its panics are the caller's.
+func Returns(f func()) (ok bool) {
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if !ok {
+				panicked = recover()
+			}
+		}()
+		f()
+		ok = true
+	}()
+	<-done
+	if panicked != nil {
+		panic(panicked)
+	}
+	return ok
+}
+
 func checkSize(md metadata.MD, limits everywire.Limits) error {
 	if n := SizeOf(md); n > limits.MaxMetadata {
 		return status.Errorf(codes.ResourceExhausted, "metadata of %d bytes is larger than the limit of %d", n, limits.MaxMetadata)
