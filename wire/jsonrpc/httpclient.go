@@ -25,10 +25,6 @@ import (
 	"github.com/everywire/everywire/wire/internal/web"
 )
 
-// maxIdle is how many idle connections are kept: as many callers at once find
-// one to use again.
-const maxIdle = 256
-
 type httpConn struct {
 	*encoder
 	transport *roundtrip.Transport
@@ -55,9 +51,9 @@ func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
 	c.transport = &roundtrip.Transport{
 		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, web.HTTP11) },
-		MaxIdle:     maxIdle,
-		IdleTimeout: 90 * time.Second,
-		MaxHead:     4<<10 + 4*httpmeta.Bounded(cfg.Limits.MaxMetadata),
+		MaxIdle:     web.ClientMaxIdle,
+		IdleTimeout: web.ClientIdleTimeout,
+		MaxHead:     web.MaxHead(cfg.Limits),
 	}
 	if _, reconnect := cfg.Options["reconnect"]; reconnect {
 		c.transport.MaxIdle = 0

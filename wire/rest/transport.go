@@ -19,13 +19,6 @@ import (
 	"github.com/everywire/everywire/wire/internal/web"
 )
 
-const (
-	// maxIdleConns is how many idle connections of HTTP/1.1 a client keeps, and
-	// clientIdleTimeout for how long: a server keeps them longer.
-	maxIdleConns      = 512
-	clientIdleTimeout = 90 * time.Second
-)
-
 // A transport carries the requests of a client, whose bodies are
 // [roundtrip.Body]s.
 type transport interface {
@@ -48,8 +41,8 @@ func newTransport(cfg *rpc.ClientConfig) (transport, error) {
 	}
 	t := &roundtrip.Transport{
 		Dial:        func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, web.HTTP11) },
-		MaxIdle:     maxIdleConns,
-		IdleTimeout: clientIdleTimeout,
+		MaxIdle:     web.ClientMaxIdle,
+		IdleTimeout: web.ClientIdleTimeout,
 		MaxHead:     web.MaxHead(cfg.Limits),
 	}
 	if perCall {
@@ -73,7 +66,7 @@ func newHTTP2(cfg *rpc.ClientConfig) *http2Transport {
 		DialContext:            dial,
 		DialTLSContext:         dial,
 		DisableCompression:     true,
-		IdleConnTimeout:        clientIdleTimeout,
+		IdleConnTimeout:        web.ClientIdleTimeout,
 		MaxResponseHeaderBytes: int64(web.MaxHead(cfg.Limits)),
 		Protocols:              new(http.Protocols),
 	}
@@ -117,7 +110,7 @@ func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
 		TLSClientConfig:        cfg.TLS,
 		MaxResponseHeaderBytes: web.MaxHead(cfg.Limits),
 		DisableCompression:     true,
-		QUICConfig:             &quic.Config{HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: clientIdleTimeout},
+		QUICConfig:             &quic.Config{HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: web.ClientIdleTimeout},
 		Logger:                 cfg.Logger,
 	}}
 	t.Dial = func(ctx context.Context, _ string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {

@@ -6,6 +6,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,14 +24,21 @@ import (
 	"github.com/everywire/everywire/wire/internal/sniff"
 )
 
-// What a server waits for. Clients let go of idle connections sooner than
-// IdleTimeout, so that they do not send a request into one that is being closed.
+// What a server waits for.
 const (
 	HeadTimeout = 10 * time.Second // also for TLS's handshake
 	BodyTimeout = 2 * time.Minute
 	IdleTimeout = 3 * time.Minute
 	// writeTimeout is how long a client may take nothing of what is written.
 	writeTimeout = 30 * time.Second
+)
+
+// How many idle connections of HTTP/1.1 a client keeps, as many callers at once
+// find one to use again, and for how long it keeps one of any version: less than
+// a server, so that no request is sent into one that is being closed.
+const (
+	ClientMaxIdle     = 512
+	ClientIdleTimeout = IdleTimeout / 2
 )
 
 // HTTP2 and HTTP11 are TLS's names of the protocols (ALPN).
@@ -235,10 +243,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	// Nothing is handed over any more. What has been waits to be accepted, unless
 	// nobody accepts.
 	_ = s.http2Conns.Close() // it cannot fail
-	if other := <-err2; err == nil {
-		err = other
-	}
-	return err
+	return cmp.Or(err, <-err2)
 }
 
 // nowhere is the address of the listener of HTTP/2.
