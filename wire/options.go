@@ -25,6 +25,8 @@ type OptionDoc struct {
 	// Values are the values allowed; none means any text. A flag has the one
 	// value "".
 	Values []string
+	// Text says what the text is where any is allowed, such as FILE.
+	Text string
 	// Doc is one line.
 	Doc string
 
@@ -33,33 +35,33 @@ type OptionDoc struct {
 
 // options is the one table of what targets may say after the question mark.
 var options = []OptionDoc{
-	{"codec", []string{"grpc", "connect"}, []string{"protobuf", "json", "msgpack", "cbor"}, "how messages are encoded (default protobuf); a server takes all", dialSide},
-	{"protocol", []string{"connect"}, []string{"connect", "grpc-web"}, "the protocol that calls are made by (default connect); a server answers both, and gRPC", dialSide},
-	{"http", []string{"rest+http", "rest+unix"}, []string{"1.1", "2"}, "the version of HTTP (default 1.1); a server takes both", dialSide},
-	{"http", []string{"connect"}, []string{"1.1", "2"}, "the version of HTTP (default 2, with TLS what the server chooses); 1.1 has no streams both ways", dialSide},
-	{"codec", []string{"rest"}, []string{"json", "msgpack", "cbor"}, "how requests and replies are encoded (default json); a server takes all", dialSide},
-	{"compression", []string{"rest", "jsonrpc+http", "connect"}, []string{"gzip", "br", "zstd"}, "how requests of 1 KiB and more are compressed, and what is accepted of replies (default not at all)", dialSide},
-	{"compressmin", []string{"connect"}, nil, "the size in bytes from which requests are compressed (default 1024)", dialSide},
-	{"get", []string{"connect"}, []string{""}, "call methods without side effects by GET, which caches understand", dialSide},
-	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "how calls are spread over several addresses (default pick_first)", dialSide},
-	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc"}, []string{""}, "a new connection for every call", dialSide},
-	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc", "any"}, nil, "close a connection that has had no call for so long, such as 5m (default never)", anySide},
-	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line", "header", "netstring", "concat"}, "how messages are told apart (default line; a server's default is whatever the client begins with)", anySide},
-	{"version", []string{"jsonrpc", "any"}, []string{"2.0", "1.0"}, "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},
-	{"bytes", []string{"jsonrpc", "any"}, []string{"base64", "array"}, "how bytes are written (default base64); both are always read", anySide},
-	{"discover", []string{"jsonrpc", "any"}, []string{"on", "off"}, "answer rpc.discover with an OpenRPC document (default on)", serveSide},
-	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws"}, []string{"on", "off"}, "tell the server when a call is given up (default on)", dialSide},
-	{"meta", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, []string{"on", "off"}, "send metadata and deadlines (default on; with msgpackrpc off unless envelope=map, and cancellation too)", dialSide},
-	{"origins", []string{"rest", "jsonrpc+ws", "jsonrpc+http", "connect", "any"}, nil, "origins or hosts whose web pages may call, such as https://a.example,b.example:8080, or * (default the server's own)", serveSide},
-	{"credentials", []string{"rest", "jsonrpc+http", "connect", "any"}, []string{"on"}, "let the pages of origins send cookies; each must be named with its scheme (default off)", serveSide},
-	{"envelope", []string{"msgpackrpc"}, []string{"array", "map"}, "send the specification's arrays or JSON-RPC 2.0 maps (default array); a server takes both", dialSide},
-	{"cleartext", []string{"any"}, []string{""}, "with TLS: serve clients without it too", serveSide},
-	{"openapi", []string{"rest", "any"}, nil, "the OpenAPI document: on, off, or its path (default /openapi.json)", serveSide},
-	{"docs", []string{"rest", "any"}, nil, "the documentation page: on, off, or its path (default /docs)", serveSide},
-	{"cert", []string{"tls"}, nil, "a PEM file with this end's certificate", anySide},
-	{"key", []string{"tls"}, nil, "a PEM file with the certificate's private key", anySide},
-	{"ca", []string{"tls"}, nil, "a PEM file with the authorities that the other end's certificate must come from", anySide},
-	{"servername", []string{"tls"}, nil, "the name that the server's certificate must have (default the host)", dialSide},
+	{"codec", []string{"grpc", "connect"}, []string{"protobuf", "json", "msgpack", "cbor"}, "", "how messages are encoded (default protobuf); a server takes all", dialSide},
+	{"protocol", []string{"connect"}, []string{"connect", "grpc-web"}, "", "the protocol that calls are made by (default connect); a server answers both, and gRPC", dialSide},
+	{"http", []string{"rest+http", "rest+unix"}, []string{"1.1", "2"}, "", "the version of HTTP (default 1.1); a server takes both", dialSide},
+	{"http", []string{"connect"}, []string{"1.1", "2"}, "", "the version of HTTP (default 2, with TLS what the server chooses); 1.1 has no streams both ways", dialSide},
+	{"codec", []string{"rest"}, []string{"json", "msgpack", "cbor"}, "", "how requests and replies are encoded (default json); a server takes all", dialSide},
+	{"compression", []string{"rest", "jsonrpc+http", "connect"}, []string{"gzip", "br", "zstd"}, "", "how requests of 1 KiB and more are compressed, and what is accepted of replies (default not at all)", dialSide},
+	{"compressmin", []string{"connect"}, nil, "BYTES", "the size from which requests are compressed (default 1024); for compression", dialSide},
+	{"get", []string{"connect"}, []string{""}, "", "call methods without side effects by GET, which caches understand", dialSide},
+	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "", "how calls are spread over several addresses (default pick_first)", dialSide},
+	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc"}, []string{""}, "", "a new connection for every call", dialSide},
+	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc", "any"}, nil, "TIME", "close a connection that has had no call for so long, such as 5m (default never)", anySide},
+	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line", "header", "netstring", "concat"}, "", "how messages are told apart (default line; a server's default is whatever the client begins with)", anySide},
+	{"version", []string{"jsonrpc", "any"}, []string{"2.0", "1.0"}, "", "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},
+	{"bytes", []string{"jsonrpc", "any"}, []string{"base64", "array"}, "", "how bytes are written (default base64); both are always read", anySide},
+	{"discover", []string{"jsonrpc", "any"}, []string{"on", "off"}, "", "answer rpc.discover with an OpenRPC document (default on)", serveSide},
+	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws"}, []string{"on", "off"}, "", "tell the server when a call is given up (default on)", dialSide},
+	{"meta", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, []string{"on", "off"}, "", "send metadata and deadlines (default on; with msgpackrpc off unless envelope=map, and cancellation too)", dialSide},
+	{"origins", []string{"rest", "jsonrpc+ws", "jsonrpc+http", "connect", "any"}, nil, "LIST", "origins or hosts whose web pages may call, such as https://a.example,b.example:8080, or * (default the server's own)", serveSide},
+	{"credentials", []string{"rest", "jsonrpc+http", "connect", "any"}, []string{"on"}, "", "let the pages of origins send cookies; each must be named with its scheme (default off)", serveSide},
+	{"envelope", []string{"msgpackrpc"}, []string{"array", "map"}, "", "send the specification's arrays or JSON-RPC 2.0 maps (default array); a server takes both", dialSide},
+	{"cleartext", []string{"any"}, []string{""}, "", "with TLS: serve clients without it too", serveSide},
+	{"openapi", []string{"rest", "any"}, nil, "on|off|PATH", "the OpenAPI document: on, off, or its path (default /openapi.json)", serveSide},
+	{"docs", []string{"rest", "any"}, nil, "on|off|PATH", "the documentation page: on, off, or its path (default /docs)", serveSide},
+	{"cert", []string{"tls"}, nil, "FILE", "a PEM file with this end's certificate", anySide},
+	{"key", []string{"tls"}, nil, "FILE", "a PEM file with the certificate's private key", anySide},
+	{"ca", []string{"tls"}, nil, "FILE", "a PEM file with the authorities that the other end's certificate must come from", anySide},
+	{"servername", []string{"tls"}, nil, "NAME", "the name that the server's certificate must have (default the host)", dialSide},
 }
 
 // TargetOptions describes every option that a target may have.

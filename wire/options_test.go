@@ -46,6 +46,9 @@ func TestTargetsPage(t *testing.T) {
 		if !documented[i] {
 			t.Errorf("the page lacks the option %q for %q", o.Name, o.Shapes)
 		}
+		if (o.Values == nil) != (o.Text != "") {
+			t.Errorf("the option %q for %q: values %q, text %q; want one of the two", o.Name, o.Shapes, o.Values, o.Text)
+		}
 	}
 	for _, w := range wires {
 		if !strings.Contains(string(page), "| `"+w.name+"` | `"+strings.Join(w.transports, "`, `")+"` |") {

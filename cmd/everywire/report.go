@@ -15,7 +15,7 @@ import (
 
 type reportCmd struct {
 	File string `arg:"" help:"The record of a run: the .jsonl file that compare wrote; - reads standard input."`
-	As   string `default:"text" enum:"text,html,json,csv" help:"What to make: ${enum} (default ${default})."`
+	As   string `default:"text" enum:"text,html,json,csv" placeholder:"FORMAT" help:"What to make: ${enum} (default ${default})."`
 	Out  string `short:"o" placeholder:"FILE" help:"Where to write it (default standard output)."`
 	JSON bool   `help:"The same as --as json."`
 }

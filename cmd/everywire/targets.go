@@ -30,6 +30,7 @@ type optionDoc struct {
 	// flag.
 	Values  []string `json:"values"`
 	Meaning string   `json:"meaning"`
+	text    string
 }
 
 // Run lists what targets may say, from the tables that Dial and Serve read.
@@ -40,7 +41,7 @@ func (c *targetsCmd) Run(a *app) error {
 	}
 	var options []optionDoc
 	for _, o := range wire.TargetOptions() {
-		doc := optionDoc{o.Name, o.Shapes, o.End(), o.Values, o.Doc}
+		doc := optionDoc{o.Name, o.Shapes, o.End(), o.Values, o.Doc, o.Text}
 		if o.IsFlag() {
 			doc.Values = []string{}
 		}
@@ -79,7 +80,7 @@ Wires, and their transports with the default first:
 	}
 	fmt.Fprint(w, "\nOptions, with the ends and the targets that have them:\n")
 	for _, o := range options {
-		value := "=TEXT"
+		value := "=" + o.text
 		if o.Values != nil {
 			value = ""
 			if len(o.Values) > 0 {
