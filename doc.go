@@ -1,5 +1,5 @@
 // Package everywire lets one Go service be served and called on every wire:
-// REST, JSON-RPC, MessagePack-RPC and gRPC.
+// REST, JSON-RPC, MessagePack-RPC, gRPC and Connect.
 //
 // The programming model is gRPC's own. A [Registry] is a
 // [google.golang.org/grpc.ServiceRegistrar], so generated services plug in as
