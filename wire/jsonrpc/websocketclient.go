@@ -53,7 +53,7 @@ func handshake(ctx context.Context, cfg *rpc.ClientConfig, conn net.Conn) error 
 		return nil
 	case errors.As(err, &refused):
 		return status.Errorf(code.FromHTTP(refused.StatusCode), "%s refused the WebSocket handshake: HTTP status %s: %s",
-			cfg.Target, refused.Status, excerpt(bytes.TrimSpace(refused.Body)))
+			cfg.Target, refused.Status, excerptData(bytes.TrimSpace(refused.Body)))
 	case ctx.Err() == nil:
 		err = fmt.Errorf("WebSocket handshake: %w", err)
 	}
