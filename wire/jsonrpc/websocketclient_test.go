@@ -217,8 +217,10 @@ func TestWebSocketClientHandshake(t *testing.T) {
 		code   codes.Code
 		want   string // in the error
 	}{
-		"another status":     {func(string) string { return "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nnot here\n" }, codes.NotFound, "HTTP status 404 Not Found: not here"},
-		"a long reason":      {func(string) string { return "HTTP/1.1 404 Not Found\r\nContent-Length: 64\r\n\r\n" + strings.Repeat("n", 60) + "here" }, codes.NotFound, "nnnhere"},
+		"another status": {func(string) string { return "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nnot here\n" }, codes.NotFound, "HTTP status 404 Not Found: not here"},
+		"a long reason": {func(string) string {
+			return "HTTP/1.1 404 Not Found\r\nContent-Length: 64\r\n\r\n" + strings.Repeat("n", 60) + "here"
+		}, codes.NotFound, "nnnhere"},
 		"forbidden":          {func(string) string { return "HTTP/1.1 403 Forbidden\r\n\r\n" }, codes.PermissionDenied, "HTTP status 403 Forbidden"},
 		"busy":               {func(string) string { return "HTTP/1.0 503 Busy\r\n\r\n" }, codes.Unavailable, "HTTP status 503 Busy"},
 		"no HTTP":            {func(string) string { return "SSH-2.0-x\r\n\r\n" }, codes.Unavailable, "WebSocket handshake: malformed HTTP"},
