@@ -71,6 +71,9 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		if least, err = strconv.Atoi(text); err != nil || least < 0 {
 			return nil, fmt.Errorf("the option compressmin is %q: it is a number of bytes", text)
 		}
+		if cfg.Options["compression"] == "" {
+			return nil, errors.New("the option compressmin needs compression, without which nothing is compressed")
+		}
 	}
 	c.options = []connect.ClientOption{connect.WithCodec(codec), connect.WithCompressMinBytes(least)}
 	switch p := cfg.Options["protocol"]; p {

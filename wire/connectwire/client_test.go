@@ -86,7 +86,8 @@ func TestClientOptions(t *testing.T) {
 
 func TestClientMistakes(t *testing.T) {
 	for _, options := range []rpc.Options{
-		{"codec": "xml"}, {"protocol": "soap"}, {"http": "3"}, {"compression": "lzma"}, {"compressmin": "few"}, {"compressmin": "-1"},
+		{"codec": "xml"}, {"protocol": "soap"}, {"http": "3"}, {"compression": "lzma"}, {"compression": "gzip", "compressmin": "few"},
+		{"compression": "gzip", "compressmin": "-1"}, {"compressmin": "10"},
 	} {
 		if _, err := NewConn(&rpc.ClientConfig{Options: options}); err == nil {
 			t.Errorf("%v was taken", options)
