@@ -35,6 +35,8 @@ type ending interface {
 // TLS, timeouts and listeners are those of the server that it is mounted in. The
 // handler knows no path of its own: to put it below one, use http.StripPrefix.
 func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Handler, error) {
+// gRPC and Connect's clients speak HTTP/2, which an [http.Server] without TLS has
+// only if its Protocols say so (SetUnencryptedHTTP2).
 	t, err := ParseShape(shape)
 	if err != nil {
 		return nil, err
