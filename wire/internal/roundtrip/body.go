@@ -258,7 +258,7 @@ func (b *body) giveUp() {
 	b.release()
 	b.conn.close()
 	if b.writing != nil {
-		<-b.writing // the call is over, whatever came of it
+		<-b.writing //nolint:errcheck // the call is over, whatever came of it
 	}
 }
 
