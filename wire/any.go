@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,10 +144,5 @@ func (s *anyServer) Shutdown(ctx context.Context) error {
 	}
 	wg.Wait()
 	s.serving.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err // that ctx has ended, from whoever noticed
-		}
-	}
-	return nil
+	return cmp.Or(errs...) // that ctx has ended, from whoever noticed
 }

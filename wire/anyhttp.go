@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"net"
 
@@ -31,11 +32,6 @@ func (s *anyHTTPServer) Shutdown(ctx context.Context) error {
 	drained := make(chan error, 1)
 	go func() { drained <- s.web.Shutdown(ctx) }()
 	err := s.handler.endConnections(ctx)
-	if webErr := <-drained; webErr != nil {
-		err = webErr
-	}
-	if grpcErr := s.handler.grpc.Shutdown(ctx); grpcErr != nil {
-		err = grpcErr
-	}
-	return err
+	err = cmp.Or(<-drained, err)
+	return cmp.Or(s.handler.grpc.Shutdown(ctx), err)
 }

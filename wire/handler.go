@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -34,9 +35,9 @@ type ending interface {
 //
 // TLS, timeouts and listeners are those of the server that it is mounted in. The
 // handler knows no path of its own: to put it below one, use http.StripPrefix.
-func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Handler, error) {
 // gRPC and Connect's clients speak HTTP/2, which an [http.Server] without TLS has
 // only if its Protocols say so (SetUnencryptedHTTP2).
+func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Handler, error) {
 	t, err := ParseShape(shape)
 	if err != nil {
 		return nil, err
@@ -80,10 +81,7 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	calls := make(chan error, 1)
 	go func() { calls <- h.grpc.Shutdown(ctx) }()
 	err := h.endConnections(ctx)
-	if grpcErr := <-calls; grpcErr != nil {
-		err = grpcErr
-	}
-	return err
+	return cmp.Or(<-calls, err)
 }
 
 // endConnections is Shutdown for what is on connections of its own.
@@ -94,12 +92,7 @@ func (h *Handler) endConnections(ctx context.Context) error {
 		wg.Go(func() { errs[i] = e.Shutdown(ctx) })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err // that ctx has ended, from whoever noticed
-		}
-	}
-	return nil
+	return cmp.Or(errs...) // that ctx has ended, from whoever noticed
 }
 
 // handlers make the wires on HTTP by shape.

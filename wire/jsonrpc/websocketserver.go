@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"context"
 	"net"
 
@@ -31,8 +32,5 @@ func (s *webSocketServer) Serve(lis net.Listener) error { return s.web.Serve(lis
 // Shutdown is [rpc.Server]'s.
 func (s *webSocketServer) Shutdown(ctx context.Context) error {
 	err := s.web.Shutdown(ctx) // handshakes are soon done
-	if cut := s.handler.Shutdown(ctx); err == nil {
-		err = cut
-	}
-	return err
+	return cmp.Or(err, s.handler.Shutdown(ctx))
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -73,8 +74,5 @@ func (s *http3Server) Shutdown(ctx context.Context) error {
 	if err != nil {
 		_ = s.http.Close() // ctx's end is the error to tell
 	}
-	if cut := s.handler.Shutdown(ctx); err == nil {
-		err = cut
-	}
-	return err
+	return cmp.Or(err, s.handler.Shutdown(ctx))
 }

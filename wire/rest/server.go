@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net"
 
@@ -31,8 +32,5 @@ func (s *server) Serve(lis net.Listener) error { return s.web.Serve(lis) }
 func (s *server) Shutdown(ctx context.Context) error {
 	s.handler.sockets.close()
 	err := s.web.Shutdown(ctx)
-	if cut := s.handler.Shutdown(ctx); err == nil {
-		err = cut
-	}
-	return err
+	return cmp.Or(err, s.handler.Shutdown(ctx))
 }
