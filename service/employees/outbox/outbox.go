@@ -145,7 +145,7 @@ func (o *Outbox) Close(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if n := len(o.waiting); n > 0 {
-		return fmt.Errorf("%d messages of the outbox were not delivered", n)
+		return fmt.Errorf("the outbox has e-mails that were not delivered: %d", n)
 	}
 	return nil
 }

@@ -249,7 +249,7 @@ func TestBounds(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := o.Close(ctx); err == nil || err.Error() != "2 messages of the outbox were not delivered" {
+		if err := o.Close(ctx); err == nil || err.Error() != "the outbox has e-mails that were not delivered: 2" {
 			t.Errorf("closed: %v", err)
 		}
 		if _, err := o.Add(hello); !errors.Is(err, ErrClosed) {
