@@ -122,8 +122,8 @@ func (c *conn) makeTransport() error {
 		DialContext:            dial,
 		DialTLSContext:         dial,
 		DisableCompression:     true,
-		MaxIdleConnsPerHost:    maxIdleConns,
-		IdleConnTimeout:        clientIdleTimeout,
+		MaxIdleConnsPerHost:    web.ClientMaxIdle,
+		IdleConnTimeout:        web.ClientIdleTimeout,
 		MaxResponseHeaderBytes: int64(web.MaxHead(c.cfg.Limits)),
 		Protocols:              protocols,
 		// By default it is 4 MiB: so much would each stream hold whose caller
@@ -132,14 +132,6 @@ func (c *conn) makeTransport() error {
 	}
 	return nil
 }
-
-const (
-	// maxIdleConns is how many idle connections of HTTP/1.1 a client keeps.
-	maxIdleConns = 512
-	// clientIdleTimeout is shorter than web.IdleTimeout: no request is sent into a
-	// connection that the server is closing.
-	clientIdleTimeout = web.IdleTimeout / 2
-)
 
 var errClosing = status.Error(codes.Canceled, "the client connection is closing")
 

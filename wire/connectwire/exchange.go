@@ -3,6 +3,7 @@ package connectwire
 import (
 	"context"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
@@ -82,7 +83,7 @@ func (x *exchange) bound(res *http.Response) {
 	switch {
 	case hasPrefixFold(ct, streamType) || hasPrefixFold(ct, grpcWebType):
 		res.Body = &boundedBody{ReadCloser: body, limit: limit}
-	case limit < limit+1:
+	case limit < math.MaxInt64: // else there is none
 		res.Body = http.MaxBytesReader(nil, body, limit+1)
 	default:
 		res.Body = body
