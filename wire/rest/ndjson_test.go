@@ -130,6 +130,9 @@ func TestStreamTypes(t *testing.T) {
 			if got := r.header.Get("Content-Type"); r.status != 200 || got != want || (r.body == "") != (verb == "HEAD") {
 				t.Errorf("%s, Accept: %s: %d %s %q, want %s", verb, accept, r.status, got, r.body, want)
 			}
+			if got := r.header.Get("Vary"); got != "Accept" {
+				t.Errorf("%s, Accept: %s: Vary is %q", verb, accept, got)
+			}
 		}
 	}
 }

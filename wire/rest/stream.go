@@ -155,6 +155,7 @@ func (s *responseStream) head(md metadata.MD) {
 	h := s.w.Header()
 	httpmeta.Put(h, "", md)
 	h["Content-Type"] = s.x.format.header
+	h["Vary"] = append(h["Vary"], "Accept")
 	if s.x.format.mediaType == sseType {
 		// A cache that kept events, and a proxy that gathered them (as nginx does
 		// unless told so), would hold the stream up.
