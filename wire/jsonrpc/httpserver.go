@@ -97,11 +97,7 @@ func (x *exchange) free() {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if len(r.TransferEncoding) > 0 && !web.IsOwn(r) {
-		// A request with both a length and chunks must close its connection
-		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
-		w.Header().Set("Connection", "close")
-	}
+	web.CloseIfUnclear(w, r)
 	if h.cors.Answer(w, r) {
 		return
 	}
@@ -172,7 +168,7 @@ func isJSON(contentType string) bool {
 }
 
 func (h *handler) tooLong(w http.ResponseWriter, r *http.Request) {
-	closeAfter(w, r)
+	web.CloseAfter(w, r)
 	h.httpError(w, r, http.StatusRequestEntityTooLarge, code.JSONRPC(codes.ResourceExhausted),
 		fmt.Sprintf("the request is longer than the limit of %d bytes", h.service.maxText()))
 }
@@ -194,17 +190,9 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request, x *exchange) bool
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		status = http.StatusRequestTimeout
 	}
-	closeAfter(w, r)
+	web.CloseAfter(w, r)
 	h.httpError(w, r, status, code.ParseError, "the body could not be read: "+err.Error())
 	return false
-}
-
-// closeAfter ends the connection with the response: the rest of the body is not
-// read. HTTP/2 ends the stream alone, by itself.
-func closeAfter(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor == 1 {
-		w.Header()["Connection"] = []string{"close"}
-	}
 }
 
 // answer runs what is in x.body and writes the response.
@@ -264,7 +252,7 @@ func (h *handler) single(w http.ResponseWriter, r *http.Request, who *caller, re
 	returned := false
 	defer func() {
 		if !returned {
-			closeAfter(w, r)
+			web.CloseAfter(w, r)
 			writeJSON(w, r, req.errorStatus(), req.appendStatus(nil, rpc.DidNotReturn))
 			_ = http.NewResponseController(w).Flush() // fails only if the client is gone
 		}

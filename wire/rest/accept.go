@@ -43,7 +43,7 @@ func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
 		w.Header()[no.header] = []string{no.value}
 	}
 	if no.closing {
-		closeAfter(w, r)
+		web.CloseAfter(w, r)
 	}
 	if no.status == http.StatusNoContent {
 		w.WriteHeader(no.status)

@@ -133,11 +133,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
 	defer x.release()
 	x.h = h
-	if len(r.TransferEncoding) > 0 && !web.IsOwn(r) {
-		// A request with both a length and chunks must close its connection
-		// (RFC 9112, section 6.1), but net/http has dropped the length by now.
-		closeAfter(w, r)
-	}
+	web.CloseIfUnclear(w, r)
 	if h.cors.Answer(w, r) {
 		return
 	}
@@ -177,14 +173,6 @@ func (h *handler) serveUnary(x *exchange, w http.ResponseWriter, r *http.Request
 	x.respond(w, r)
 }
 
-// closeAfter ends a connection of HTTP/1.1 after the response; later versions
-// have no such field (RFC 9113, section 8.2.2), and each request its stream.
-func closeAfter(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor == 1 {
-		w.Header()["Connection"] = []string{"close"}
-	}
-}
-
 // unary answers for a handler that ends its goroutine, and then, on HTTP/1.1, the
 // connection's. A panic that comes as far as here goes on to the server.
 func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) (outcome *rpc.Outcome) {
@@ -211,7 +199,7 @@ func (h *handler) unary(x *exchange, w http.ResponseWriter, r *http.Request) (ou
 func didNotReturn(w http.ResponseWriter, r *http.Request) {
 	httpStatus := code.HTTP(rpc.DidNotReturn.Code())
 	body := encodeProblem(httpStatus, rpc.DidNotReturn)
-	closeAfter(w, r)
+	web.CloseAfter(w, r)
 	w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))} // nobody will end chunks
 	web.Answer(w, r, httpStatus, problemHeader, body)
 	_ = http.NewResponseController(w).Flush() // fails only if the client is gone

@@ -35,3 +35,21 @@ func Answer(w http.ResponseWriter, r *http.Request, status int, contentType []st
 		_, _ = w.Write(body) // fails only if the client is gone, whom nothing can be told
 	}
 }
+
+// CloseAfter ends a connection of HTTP/1.1 after the response: what is left of the
+// request is not read. Later versions have no such field (RFC 9113, section
+// 8.2.2), and each request its stream.
+func CloseAfter(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		w.Header()["Connection"] = []string{"close"}
+	}
+}
+
+// CloseIfUnclear is for handlers on another's server: a request with both a length
+// and chunks must close its connection (RFC 9112, section 6.1), but net/http has
+// dropped the length by now, so each with chunks does.
+func CloseIfUnclear(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 && !IsOwn(r) {
+		CloseAfter(w, r)
+	}
+}
