@@ -2,7 +2,10 @@ package connectwire
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -129,6 +132,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &call{kind: k, method: m, peer: web.Peer(r), controller: http.NewResponseController(w)}
+	if err := checkMessage(r); err != nil {
+		h.refuse(w, r, status.Errorf(codes.InvalidArgument, "request of %s: %v", m.FullName(), err))
+		return
+	}
 	if err := h.boundBody(c, w, r); err != nil {
 		h.refuse(w, r, err)
 		return
@@ -154,6 +161,9 @@ func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) err
 	case r.Method == http.MethodPost:
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 	}
+	if !c.enveloped && r.Method == http.MethodPost {
+		r.Body = &unaryBody{r.Body, r.Context()}
+	}
 	if c.method.Kind == everywire.Unary {
 		return nil
 	}
@@ -166,6 +176,26 @@ func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) err
 		_ = c.controller.EnableFullDuplex()
 	}
 	return nil
+}
+
+// A unaryBody is a body whose faults are the client's. connect-go has no code
+// for what it cannot read, which would be HTTP's 500.
+type unaryBody struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (b *unaryBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	var large *http.MaxBytesError
+	var timeout net.Error
+	switch {
+	case err == nil || err == io.EOF || errors.As(err, &large) || b.ctx.Err() != nil: //nolint:errorlint // readers return io.EOF as it is
+		return n, err
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return n, connect.NewError(connect.CodeDeadlineExceeded, errors.New("the request's body did not come in in time"))
+	}
+	return n, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("reading the request's body: %w", err))
 }
 
 // refuse answers a call that never began, in its own protocol.

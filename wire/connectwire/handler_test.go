@@ -2,12 +2,15 @@ package connectwire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/everywire/everywire/codec/cbor"
 	"github.com/everywire/everywire/codec/msgpack"
@@ -102,6 +105,27 @@ func TestMetadata(t *testing.T) {
 	for _, name := range []string{"Grpc-Status", "Content-Encoding"} {
 		if v := res.Header.Values(name); v != nil {
 			t.Errorf("a handler has set %s to %q", name, v)
+		}
+	}
+}
+
+// What cannot be read of a request is its client's fault.
+func TestUnreadable(t *testing.T) {
+	h := newTestHandler(t, nil)
+	broken := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("a chunk is malformed")))
+	res := do(t, h, "POST", "/test.Notes/Echo", broken, "Content-Type", "application/json")
+	if body := bodyOf(t, res); res.StatusCode != 400 || !strings.Contains(body, "invalid_argument") || !strings.Contains(body, "a chunk is malformed") {
+		t.Errorf("a broken body: %d %s", res.StatusCode, body)
+	}
+	late := iotest.ErrReader(os.ErrDeadlineExceeded)
+	res = do(t, h, "POST", "/test.Notes/Echo", late, "Content-Type", "application/json")
+	if body := bodyOf(t, res); res.StatusCode != 504 || !strings.Contains(body, "deadline_exceeded") {
+		t.Errorf("a late body: %d %s", res.StatusCode, body)
+	}
+	for message, want := range map[string]int{"!!": 400, "e30=x": 400, "e": 400, "e30==": 400, "e30=e30=": 400, "e30": 200, "e30=": 200, "e30%3D": 200} {
+		res := do(t, h, "GET", "/test.Notes/Read?connect=v1&encoding=json&base64=1&message="+message, nil)
+		if body := bodyOf(t, res); res.StatusCode != want || want == 400 && !strings.Contains(body, "invalid_argument") {
+			t.Errorf("message %s: %d %s", message, res.StatusCode, body)
 		}
 	}
 }

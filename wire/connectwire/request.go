@@ -1,6 +1,7 @@
 package connectwire
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -163,4 +164,24 @@ func procedure(u *url.URL, prefix string) string {
 		return ""
 	}
 	return path
+}
+
+// checkMessage looks whether the message of a GET is base64 where it says so:
+// connect-go has no code for one that is not. Padding may be there or not.
+func checkMessage(r *http.Request) error {
+	if r.Method != http.MethodGet {
+		return nil
+	}
+	q := r.URL.Query()
+	if q.Get("base64") != "1" {
+		return nil
+	}
+	message, encoding := q.Get("message"), base64.URLEncoding
+	if len(message)%4 != 0 {
+		encoding = base64.RawURLEncoding
+	}
+	if _, err := encoding.DecodeString(message); err != nil {
+		return fmt.Errorf("the parameter message: %w", err)
+	}
+	return nil
 }
