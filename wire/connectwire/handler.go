@@ -162,7 +162,7 @@ func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) err
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 	}
 	if !c.enveloped && r.Method == http.MethodPost {
-		r.Body = &unaryBody{r.Body, r.Context()}
+		r.Body = &unaryBody{r.Body, r.Context().Err}
 	}
 	if c.method.Kind == everywire.Unary {
 		return nil
@@ -182,7 +182,7 @@ func (h *handler) boundBody(c *call, w http.ResponseWriter, r *http.Request) err
 // for what it cannot read, which would be HTTP's 500.
 type unaryBody struct {
 	io.ReadCloser
-	ctx context.Context
+	ended func() error // the request's context's
 }
 
 func (b *unaryBody) Read(p []byte) (int, error) {
@@ -190,7 +190,7 @@ func (b *unaryBody) Read(p []byte) (int, error) {
 	var large *http.MaxBytesError
 	var timeout net.Error
 	switch {
-	case err == nil || err == io.EOF || errors.As(err, &large) || b.ctx.Err() != nil: //nolint:errorlint // readers return io.EOF as it is
+	case err == nil || err == io.EOF || errors.As(err, &large) || b.ended() != nil:
 		return n, err
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return n, connect.NewError(connect.CodeDeadlineExceeded, errors.New("the request's body did not come in in time"))

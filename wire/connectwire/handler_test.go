@@ -114,12 +114,12 @@ func TestUnreadable(t *testing.T) {
 	h := newTestHandler(t, nil)
 	broken := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("a chunk is malformed")))
 	res := do(t, h, "POST", "/test.Notes/Echo", broken, "Content-Type", "application/json")
-	if body := bodyOf(t, res); res.StatusCode != 400 || !strings.Contains(body, "invalid_argument") || !strings.Contains(body, "a chunk is malformed") {
+	if body := bodyOf(t, res); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "invalid_argument") || !strings.Contains(body, "a chunk is malformed") {
 		t.Errorf("a broken body: %d %s", res.StatusCode, body)
 	}
 	late := iotest.ErrReader(os.ErrDeadlineExceeded)
 	res = do(t, h, "POST", "/test.Notes/Echo", late, "Content-Type", "application/json")
-	if body := bodyOf(t, res); res.StatusCode != 504 || !strings.Contains(body, "deadline_exceeded") {
+	if body := bodyOf(t, res); res.StatusCode != http.StatusGatewayTimeout || !strings.Contains(body, "deadline_exceeded") {
 		t.Errorf("a late body: %d %s", res.StatusCode, body)
 	}
 	for message, want := range map[string]int{"!!": 400, "e30=x": 400, "e": 400, "e30==": 400, "e30=e30=": 400, "e30": 200, "e30=": 200, "e30%3D": 200} {
@@ -142,9 +142,9 @@ func TestLimits(t *testing.T) {
 		"unary":     {"/test.Notes/Echo", "application/proto", nil, ""},
 		"stream":    {"/test.Notes/Repeat", "application/connect+proto", []byte{0, 0xff, 0xff, 0xff, 0xff}, ""},
 		"grpc-web":  {"/test.Notes/Echo", "application/grpc-web", []byte{0, 0xff, 0xff, 0xff, 0xff}, ""},
-		"bomb gzip": {"/test.Notes/Echo", "application/proto", httpbody.Gzip.Append(nil, make([]byte, 50<<20)), "gzip"},
-		"bomb br":   {"/test.Notes/Echo", "application/proto", httpbody.Brotli.Append(nil, make([]byte, 50<<20)), "br"},
-		"bomb zstd": {"/test.Notes/Echo", "application/proto", httpbody.Zstd.Append(nil, make([]byte, 50<<20)), "zstd"},
+		"bomb gzip": {"/test.Notes/Echo", "application/proto", httpbody.Gzip.Append(nil, make([]byte, 50*limit)), "gzip"},
+		"bomb br":   {"/test.Notes/Echo", "application/proto", httpbody.Brotli.Append(nil, make([]byte, 50*limit)), "br"},
+		"bomb zstd": {"/test.Notes/Echo", "application/proto", httpbody.Zstd.Append(nil, make([]byte, 50*limit)), "zstd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rest := &counter{}

@@ -168,7 +168,8 @@ func TestTargets(t *testing.T) {
 		{"GET /a/../b/.", `["h","/a/../b/.","","","/a/../b/.","/a/../b/."]`},
 		{"GET /(a)", `["h","/(a)","/(a)","","/(a)","/(a)"]`},
 		{"GET http://other:8/a?b", `["other:8","/a","","b","http://other:8/a?b","http://other:8/a?b"]`},
-		{"GET https://other", `["other","","","","https://other","https://other"]`},
+		{"GET https://other", `["other","/","","","https://other/","https://other"]`},
+		{"GET http://other?a", `["other","/","","a","http://other/?a","http://other?a"]`},
 		{"CONNECT other:443", `["other:443","","","","//other:443","other:443"]`},
 	} {
 		client := f.dial()

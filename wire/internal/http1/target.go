@@ -42,6 +42,9 @@ func (x *exchange) parseTarget(method, target string) *refusal {
 			return malformed("the target is neither a path nor a URL of HTTP with a host: %s", show(target))
 		}
 		*u = *parsed
+		if u.Path == "" {
+			u.Path = "/" // RFC 9110, section 4.2.3
+		}
 		return nil
 	}
 	parsed, err := url.ParseRequestURI(target)

@@ -195,7 +195,7 @@ func TestAllowPost(t *testing.T) {
 		{"cross-site", "", false, false, true},
 		{"cross-site", "http://own.example:8080", false, false, true},
 	} {
-		r := httptest.NewRequest("POST", "http://own.example:8080/x", nil)
+		r := httptest.NewRequest(http.MethodPost, "http://own.example:8080/x", nil)
 		if c.site != "" {
 			r.Header.Set("Sec-Fetch-Site", c.site)
 		}
