@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,30 +84,46 @@ func closing(t *testing.T, s *suite) {
 	wantCode(t, "a call on a closed connection", err, codes.Canceled)
 }
 
-// unserved is a target without a server: its port was free a moment ago, and
-// stays so until a server takes it.
-func unserved(t *testing.T, s *suite) wire.Target {
+// unserved is a target without a server. Its address is free for one when leave
+// has been called.
+func unserved(t *testing.T, s *suite) (target wire.Target, leave func()) {
 	t.Helper()
 	target, err := wire.ParseTarget(s.serveTarget(t, s.shape))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if target.Transport != "unix" {
-		lis, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		target = target.At(lis.Addr().String())
-		if err := lis.Close(); err != nil {
-			t.Fatal(err)
-		}
+	if target.Transport == "unix" {
+		return target, func() {}
 	}
-	return target
+	addr, leave := unheard(t)
+	return target.At(addr), leave
+}
+
+// unheard is an address at which nobody listens. Until leave it is the own end of
+// a connection, so that no other test is given it.
+func unheard(t *testing.T) (addr string, leave func()) {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lis.Close() }) // it has done its work
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", lis.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave = sync.OnceFunc(func() {
+		_ = conn.(*net.TCPConn).SetLinger(0) // nothing of it stays; on one that is open it succeeds
+		_ = conn.Close()                     // nothing was sent on it
+	})
+	t.Cleanup(leave)
+	return conn.LocalAddr().String(), leave
 }
 
 // waitForReady: without a server a call fails at once, or waits if told to.
 func waitForReady(t *testing.T, s *suite) {
-	target := unserved(t, s)
+	target, leave := unserved(t, s)
 	conn := s.dial(t, s.shape.At(target.Addrs...))
 	_, err := callers[0].run(within(t), conn, &probepb.RunRequest{})
 	wantCode(t, "a call without a server", err, codes.Unavailable)
@@ -122,6 +139,7 @@ func waitForReady(t *testing.T, s *suite) {
 		_, err := callers[0].run(ctx, conn, &probepb.RunRequest{}, grpc.WaitForReady(true))
 		done <- err
 	}()
+	leave()
 	server, err := wire.Serve(context.WithoutCancel(t.Context()), newProbe().plain(), []string{target.String()}, s.certified(t, wire.WithLogger(quiet))...)
 	if err != nil {
 		t.Fatal(err)

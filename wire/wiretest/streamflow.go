@@ -287,7 +287,7 @@ func closeUnderStream(t *testing.T, s *suite) {
 
 // streamWithoutServer: it fails at once, or waits if told to.
 func streamWithoutServer(t *testing.T, s *suite) {
-	target := unserved(t, s)
+	target, _ := unserved(t, s)
 	conn := s.dial(t, s.shape.At(target.Addrs...))
 	_, err := openFlow(within(t), conn, chatMethod, false)
 	wantCode(t, "a stream without a server", err, codes.Unavailable)
