@@ -128,15 +128,16 @@ func (t *Transport) dial(ctx context.Context) (*conn, error) {
 	raw, err := t.Dial(ctx)
 
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	delete(t.dialing, &cancel)
-	switch {
-	case t.closed:
+	if t.closed {
+		t.mu.Unlock() // TLS may take seconds to close
 		if err == nil {
 			_ = raw.Close() // nobody has used it
 		}
 		return nil, ErrClosed
-	case err != nil:
+	}
+	defer t.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	c := &conn{Conn: raw, transport: t}

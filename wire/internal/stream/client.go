@@ -222,6 +222,9 @@ func (c *Client) over(conn *Conn, err error, head []byte) {
 // that need one at the same time wait for the same attempt.
 func (c *Client) connect(ctx context.Context) (*Conn, error) {
 	if c.cfg.PerCall {
+		if c.ctx.Err() != nil {
+			return nil, errClosing
+		}
 		return c.dial(ctx)
 	}
 	if conn := c.current.Load(); conn != nil && !conn.isBroken() {

@@ -285,6 +285,18 @@ func TestClose(t *testing.T) {
 	wantStatus(t, err, codes.Canceled, "the client connection is closing")
 }
 
+// A client that is closed opens no connection, which it would only close again.
+func TestPerCallAfterClose(t *testing.T) {
+	e := join(t, pipePair, &lineServer{}, &lineServer{}, edits{client: func(cfg *stream.ClientConfig) { cfg.PerCall = true }})
+	e.client.Close()
+	if _, err := e.client.Do(t.Context(), &lineCall{text: "x"}); status.Code(err) != codes.Canceled {
+		t.Errorf("got %v", err)
+	}
+	if n := e.dials.Load(); n != 0 {
+		t.Errorf("%d connections were opened", n)
+	}
+}
+
 func TestCloseWhileDialing(t *testing.T) {
 	dialing := make(chan struct{})
 	client := stream.NewClient(stream.ClientConfig{
