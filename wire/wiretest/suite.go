@@ -143,9 +143,10 @@ func (s *suite) start(t *testing.T, register func(*probe, ...everywire.RegistryO
 	return p
 }
 
-// shutdown ends the server; calls still open are cut off.
+// shutdown ends the server; calls still open are cut off, and so is the farewell of
+// HTTP/2, which takes a second wherever a client stays connected.
 func (p *pair) shutdown(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 50*time.Millisecond)
 	defer cancel()
 	_ = p.server.Shutdown(ctx) // a test that cares about its result calls it itself
 }
