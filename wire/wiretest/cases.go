@@ -42,9 +42,9 @@ func comparisons() []comparison {
 		{name: "end of time", in: &probepb.RunRequest{At: timestamppb.New(time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC))}},
 		{name: "any text", in: &probepb.RunRequest{Name: "\x00\x1f\"\\/<>&\u2028\u00e9\U0001f600\uffff", Labels: map[string]string{"": "", "__proto__": "toString", "\n": "é"}}},
 		{name: "all bytes", in: &probepb.RunRequest{Payload: allBytes()}},
-		{name: "1 MiB", in: &probepb.RunRequest{Payload: make([]byte, 1<<20)}},
+		{name: "300 KiB", in: &probepb.RunRequest{Payload: make([]byte, 300<<10)}},
 		{name: "deep", in: &probepb.RunRequest{Tree: tree(90)}},
-		{name: "wide", in: &probepb.RunRequest{Numbers: make([]int64, 20_000)}},
+		{name: "wide", in: &probepb.RunRequest{Numbers: make([]int64, 5_000)}},
 		{name: "request metadata", in: &probepb.RunRequest{}, metadata: metadata.Pairs(
 			"x-one", "1", "x-two", "a", "x-two", "b, c", "x-some-bin", "\x00\xff\n", "x-some-bin", "", "x-punct", "!#$%&'*+^`|~ \"(),/:;<=>?@[]{}")},
 		{name: "reply metadata", in: &probepb.RunRequest{
