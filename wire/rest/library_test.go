@@ -82,8 +82,8 @@ func TestLibrary(t *testing.T) {
 		{"GET /v1/shelves/1/books/2?kind=KIND_NOVEL&tags=a&filter.year=1999", "", "GetBook", `{"name":"shelves/1/books/2","kind":"KIND_NOVEL","tags":["a"],"filter":{"year":1999}}`},
 		{"GET /v1/books/a%2Fb", "", "GetBook", `{"name":"a/b"}`},
 		{"GET /v1/books/Poe/1845?filter.wider.author=x", "", "GetBook", `{"filter":{"author":"Poe","year":1845,"wider":{"author":"x"}}}`},
-		{"GET /everywire.librarytest.Library/GetBook?name=n&read_mask=name,book.title", "", "GetBook", `{"name":"n","readMask":"name,book.title"}`},
-		{"POST /everywire.librarytest.Library/GetBook", `{"name":"n"}`, "GetBook", `{"name":"n"}`},
+		{"GET /everywire.booktest.Library/GetBook?name=n&read_mask=name,book.title", "", "GetBook", `{"name":"n","readMask":"name,book.title"}`},
+		{"POST /everywire.booktest.Library/GetBook", `{"name":"n"}`, "GetBook", `{"name":"n"}`},
 		{"GET /v1/books?kinds=1&kinds=KIND_ESSAY&since=2026-01-02T03:04:05.5Z&within=1.5s&atLeast=9007199254740993&note=&pageSize=0&token=AP-_&ratio=-Infinity&deep=true", "", "ListBooks",
 			`{"kinds":[1,2],"since":"2026-01-02T03:04:05.5Z","within":"1.5s","atLeast":9007199254740993,"note":"","pageSize":0,"token":"AP+/","ratio":"-Infinity","deep":true}`},
 		{"GET /v1/books?kinds[]=2&counts[a]=1&counts[b]=2&number=18446744073709551615", "", "ListBooks", `{"kinds":[2],"counts":{"a":1,"b":2},"number":18446744073709551615}`},
@@ -230,7 +230,7 @@ func TestLibraryClientRoutes(t *testing.T) {
 		{"SearchBooks", &librarypb.BookRequest{}, "SEARCH /v1/-/books"},
 		{"Page", &librarypb.BookRequest{}, "the default route"}, // any verb may be another route's
 	} {
-		m, ok := libraryRegistry().Lookup("/everywire.librarytest.Library/" + c.method)
+		m, ok := libraryRegistry().Lookup("/everywire.booktest.Library/" + c.method)
 		if !ok {
 			t.Fatal(c.method)
 		}

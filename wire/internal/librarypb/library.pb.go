@@ -81,11 +81,11 @@ func (Kind) EnumDescriptor() ([]byte, []int) {
 type BookRequest struct {
 	state    protoimpl.MessageState  `protogen:"open.v1"`
 	Name     string                  `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Kind     Kind                    `protobuf:"varint,2,opt,name=kind,proto3,enum=everywire.librarytest.Kind" json:"kind,omitempty"`
+	Kind     Kind                    `protobuf:"varint,2,opt,name=kind,proto3,enum=everywire.booktest.Kind" json:"kind,omitempty"`
 	Filter   *Filter                 `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	Book     *Book                   `protobuf:"bytes,4,opt,name=book,proto3" json:"book,omitempty"`
 	Tags     []string                `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
-	Kinds    []Kind                  `protobuf:"varint,6,rep,packed,name=kinds,proto3,enum=everywire.librarytest.Kind" json:"kinds,omitempty"`
+	Kinds    []Kind                  `protobuf:"varint,6,rep,packed,name=kinds,proto3,enum=everywire.booktest.Kind" json:"kinds,omitempty"`
 	Since    *timestamppb.Timestamp  `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
 	Within   *durationpb.Duration    `protobuf:"bytes,8,opt,name=within,proto3" json:"within,omitempty"`
 	AtLeast  *wrapperspb.Int64Value  `protobuf:"bytes,9,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
@@ -488,21 +488,21 @@ var File_wire_internal_librarypb_library_proto protoreflect.FileDescriptor
 
 const file_wire_internal_librarypb_library_proto_rawDesc = "" +
 	"\n" +
-	"%wire/internal/librarypb/library.proto\x12\x15everywire.librarytest\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xb6\x06\n" +
+	"%wire/internal/librarypb/library.proto\x12\x12everywire.booktest\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xa7\x06\n" +
 	"\vBookRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x1b.everywire.librarytest.KindR\x04kind\x125\n" +
-	"\x06filter\x18\x03 \x01(\v2\x1d.everywire.librarytest.FilterR\x06filter\x12/\n" +
-	"\x04book\x18\x04 \x01(\v2\x1b.everywire.librarytest.BookR\x04book\x12\x12\n" +
-	"\x04tags\x18\x05 \x03(\tR\x04tags\x121\n" +
-	"\x05kinds\x18\x06 \x03(\x0e2\x1b.everywire.librarytest.KindR\x05kinds\x120\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x18.everywire.booktest.KindR\x04kind\x122\n" +
+	"\x06filter\x18\x03 \x01(\v2\x1a.everywire.booktest.FilterR\x06filter\x12,\n" +
+	"\x04book\x18\x04 \x01(\v2\x18.everywire.booktest.BookR\x04book\x12\x12\n" +
+	"\x04tags\x18\x05 \x03(\tR\x04tags\x12.\n" +
+	"\x05kinds\x18\x06 \x03(\x0e2\x18.everywire.booktest.KindR\x05kinds\x120\n" +
 	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x121\n" +
 	"\x06within\x18\b \x01(\v2\x19.google.protobuf.DurationR\x06within\x126\n" +
 	"\bat_least\x18\t \x01(\v2\x1b.google.protobuf.Int64ValueR\aatLeast\x120\n" +
 	"\x04note\x18\n" +
 	" \x01(\v2\x1c.google.protobuf.StringValueR\x04note\x127\n" +
-	"\tread_mask\x18\v \x01(\v2\x1a.google.protobuf.FieldMaskR\breadMask\x12F\n" +
-	"\x06counts\x18\f \x03(\v2..everywire.librarytest.BookRequest.CountsEntryR\x06counts\x12 \n" +
+	"\tread_mask\x18\v \x01(\v2\x1a.google.protobuf.FieldMaskR\breadMask\x12C\n" +
+	"\x06counts\x18\f \x03(\v2+.everywire.booktest.BookRequest.CountsEntryR\x06counts\x12 \n" +
 	"\tpage_size\x18\r \x01(\x05H\x01R\bpageSize\x88\x01\x01\x12\x14\n" +
 	"\x05token\x18\x0e \x01(\fR\x05token\x12\x14\n" +
 	"\x05ratio\x18\x0f \x01(\x01R\x05ratio\x12\x12\n" +
@@ -514,43 +514,42 @@ const file_wire_internal_librarypb_library_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x04\n" +
 	"\x02byB\f\n" +
 	"\n" +
-	"_page_size\"\x7f\n" +
+	"_page_size\"|\n" +
 	"\x06Filter\x12\x16\n" +
 	"\x06author\x18\x01 \x01(\tR\x06author\x12\x12\n" +
-	"\x04year\x18\x02 \x01(\x05R\x04year\x123\n" +
-	"\x05wider\x18\x03 \x01(\v2\x1d.everywire.librarytest.FilterR\x05wider\x12\x14\n" +
+	"\x04year\x18\x02 \x01(\x05R\x04year\x120\n" +
+	"\x05wider\x18\x03 \x01(\v2\x1a.everywire.booktest.FilterR\x05wider\x12\x14\n" +
 	"\x05years\x18\x04 \x03(\x03R\x05years\"J\n" +
 	"\x04Book\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x18\n" +
-	"\aauthors\x18\x03 \x03(\tR\aauthors\"\xa6\x01\n" +
+	"\aauthors\x18\x03 \x03(\tR\aauthors\"\xa0\x01\n" +
 	"\tBookReply\x12\x16\n" +
-	"\x06method\x18\x01 \x01(\tR\x06method\x12<\n" +
-	"\arequest\x18\x02 \x01(\v2\".everywire.librarytest.BookRequestR\arequest\x12/\n" +
-	"\x04book\x18\x03 \x01(\v2\x1b.everywire.librarytest.BookR\x04book\x12\x12\n" +
+	"\x06method\x18\x01 \x01(\tR\x06method\x129\n" +
+	"\arequest\x18\x02 \x01(\v2\x1f.everywire.booktest.BookRequestR\arequest\x12,\n" +
+	"\x04book\x18\x03 \x01(\v2\x18.everywire.booktest.BookR\x04book\x12\x12\n" +
 	"\x04tags\x18\x04 \x03(\tR\x04tags*<\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"KIND_NOVEL\x10\x01\x12\x0e\n" +
 	"\n" +
-	"KIND_ESSAY\x10\x022\x98\n" +
+	"KIND_ESSAY\x10\x022\xdb\t\n" +
+	"\aLibrary\x12\xb1\x01\n" +
+	"\aGetBook\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"f\x82\xd3\xe4\x93\x02]Z\x12\x12\x10/v1/books/{name}Z)\x12'/v1/books/{filter.author}/{filter.year}\x12\x1c/v1/{name=shelves/*/books/*}\x90\x02\x01\x12^\n" +
+	"\tListBooks\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/books\x12s\n" +
 	"\n" +
-	"\aLibrary\x12\xb7\x01\n" +
-	"\aGetBook\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"f\x82\xd3\xe4\x93\x02]Z\x12\x12\x10/v1/books/{name}Z)\x12'/v1/books/{filter.author}/{filter.year}\x12\x1c/v1/{name=shelves/*/books/*}\x90\x02\x01\x12d\n" +
-	"\tListBooks\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/books\x12y\n" +
+	"CreateBook\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"%\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/{name=shelves/*}/books\x12\x83\x01\n" +
 	"\n" +
-	"CreateBook\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"%\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/{name=shelves/*}/books\x12\x89\x01\n" +
+	"UpdateBook\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"5\x82\xd3\xe4\x93\x02/:\x04bookb\x04book2!/v1/{book.name=shelves/*/books/*}\x12{\n" +
+	"\vReplaceBook\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\",\x82\xd3\xe4\x93\x02&:\x01*\x1a!/v1/{book.name=shelves/*/books/*}\x12y\n" +
+	"\aSetTags\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\".\x82\xd3\xe4\x93\x02(:\x04tagsb\x04tags\x1a\x1a/v1/{name=shelves/**}:tags\x12c\n" +
 	"\n" +
-	"UpdateBook\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"5\x82\xd3\xe4\x93\x02/:\x04bookb\x04book2!/v1/{book.name=shelves/*/books/*}\x12\x81\x01\n" +
-	"\vReplaceBook\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\",\x82\xd3\xe4\x93\x02&:\x01*\x1a!/v1/{book.name=shelves/*/books/*}\x12\x7f\n" +
-	"\aSetTags\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\".\x82\xd3\xe4\x93\x02(:\x04tagsb\x04tags\x1a\x1a/v1/{name=shelves/**}:tags\x12i\n" +
-	"\n" +
-	"DeleteBook\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"\x15\x82\xd3\xe4\x93\x02\x0f*\r/v1/{name=**}\x12\x94\x01\n" +
-	"\bLendBook\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"B\x82\xd3\xe4\x93\x02<:\x01*Z\x14:\x01*\"\x0f/v1/{kind}:lend\"!/v1/{name=shelves/*/books/*}:lend\x12r\n" +
-	"\vSearchBooks\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"\x1d\x82\xd3\xe4\x93\x02\x17B\x15\n" +
-	"\x06SEARCH\x12\v/v1/*/books\x12k\n" +
-	"\x04Page\x12\".everywire.librarytest.BookRequest\x1a .everywire.librarytest.BookReply\"\x1d\x82\xd3\xe4\x93\x02\x17B\x15\n" +
+	"DeleteBook\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"\x15\x82\xd3\xe4\x93\x02\x0f*\r/v1/{name=**}\x12\x8e\x01\n" +
+	"\bLendBook\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"B\x82\xd3\xe4\x93\x02<:\x01*Z\x14:\x01*\"\x0f/v1/{kind}:lend\"!/v1/{name=shelves/*/books/*}:lend\x12l\n" +
+	"\vSearchBooks\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"\x1d\x82\xd3\xe4\x93\x02\x17B\x15\n" +
+	"\x06SEARCH\x12\v/v1/*/books\x12e\n" +
+	"\x04Page\x12\x1f.everywire.booktest.BookRequest\x1a\x1d.everywire.booktest.BookReply\"\x1d\x82\xd3\xe4\x93\x02\x17B\x15\n" +
 	"\x01*\x12\x10/pages/{name=**}B8Z6github.com/everywire/everywire/wire/internal/librarypbb\x06proto3"
 
 var (
@@ -568,12 +567,12 @@ func file_wire_internal_librarypb_library_proto_rawDescGZIP() []byte {
 var file_wire_internal_librarypb_library_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_wire_internal_librarypb_library_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_wire_internal_librarypb_library_proto_goTypes = []any{
-	(Kind)(0),                      // 0: everywire.librarytest.Kind
-	(*BookRequest)(nil),            // 1: everywire.librarytest.BookRequest
-	(*Filter)(nil),                 // 2: everywire.librarytest.Filter
-	(*Book)(nil),                   // 3: everywire.librarytest.Book
-	(*BookReply)(nil),              // 4: everywire.librarytest.BookReply
-	nil,                            // 5: everywire.librarytest.BookRequest.CountsEntry
+	(Kind)(0),                      // 0: everywire.booktest.Kind
+	(*BookRequest)(nil),            // 1: everywire.booktest.BookRequest
+	(*Filter)(nil),                 // 2: everywire.booktest.Filter
+	(*Book)(nil),                   // 3: everywire.booktest.Book
+	(*BookReply)(nil),              // 4: everywire.booktest.BookReply
+	nil,                            // 5: everywire.booktest.BookRequest.CountsEntry
 	(*timestamppb.Timestamp)(nil),  // 6: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),    // 7: google.protobuf.Duration
 	(*wrapperspb.Int64Value)(nil),  // 8: google.protobuf.Int64Value
@@ -581,39 +580,39 @@ var file_wire_internal_librarypb_library_proto_goTypes = []any{
 	(*fieldmaskpb.FieldMask)(nil),  // 10: google.protobuf.FieldMask
 }
 var file_wire_internal_librarypb_library_proto_depIdxs = []int32{
-	0,  // 0: everywire.librarytest.BookRequest.kind:type_name -> everywire.librarytest.Kind
-	2,  // 1: everywire.librarytest.BookRequest.filter:type_name -> everywire.librarytest.Filter
-	3,  // 2: everywire.librarytest.BookRequest.book:type_name -> everywire.librarytest.Book
-	0,  // 3: everywire.librarytest.BookRequest.kinds:type_name -> everywire.librarytest.Kind
-	6,  // 4: everywire.librarytest.BookRequest.since:type_name -> google.protobuf.Timestamp
-	7,  // 5: everywire.librarytest.BookRequest.within:type_name -> google.protobuf.Duration
-	8,  // 6: everywire.librarytest.BookRequest.at_least:type_name -> google.protobuf.Int64Value
-	9,  // 7: everywire.librarytest.BookRequest.note:type_name -> google.protobuf.StringValue
-	10, // 8: everywire.librarytest.BookRequest.read_mask:type_name -> google.protobuf.FieldMask
-	5,  // 9: everywire.librarytest.BookRequest.counts:type_name -> everywire.librarytest.BookRequest.CountsEntry
-	2,  // 10: everywire.librarytest.Filter.wider:type_name -> everywire.librarytest.Filter
-	1,  // 11: everywire.librarytest.BookReply.request:type_name -> everywire.librarytest.BookRequest
-	3,  // 12: everywire.librarytest.BookReply.book:type_name -> everywire.librarytest.Book
-	1,  // 13: everywire.librarytest.Library.GetBook:input_type -> everywire.librarytest.BookRequest
-	1,  // 14: everywire.librarytest.Library.ListBooks:input_type -> everywire.librarytest.BookRequest
-	1,  // 15: everywire.librarytest.Library.CreateBook:input_type -> everywire.librarytest.BookRequest
-	1,  // 16: everywire.librarytest.Library.UpdateBook:input_type -> everywire.librarytest.BookRequest
-	1,  // 17: everywire.librarytest.Library.ReplaceBook:input_type -> everywire.librarytest.BookRequest
-	1,  // 18: everywire.librarytest.Library.SetTags:input_type -> everywire.librarytest.BookRequest
-	1,  // 19: everywire.librarytest.Library.DeleteBook:input_type -> everywire.librarytest.BookRequest
-	1,  // 20: everywire.librarytest.Library.LendBook:input_type -> everywire.librarytest.BookRequest
-	1,  // 21: everywire.librarytest.Library.SearchBooks:input_type -> everywire.librarytest.BookRequest
-	1,  // 22: everywire.librarytest.Library.Page:input_type -> everywire.librarytest.BookRequest
-	4,  // 23: everywire.librarytest.Library.GetBook:output_type -> everywire.librarytest.BookReply
-	4,  // 24: everywire.librarytest.Library.ListBooks:output_type -> everywire.librarytest.BookReply
-	4,  // 25: everywire.librarytest.Library.CreateBook:output_type -> everywire.librarytest.BookReply
-	4,  // 26: everywire.librarytest.Library.UpdateBook:output_type -> everywire.librarytest.BookReply
-	4,  // 27: everywire.librarytest.Library.ReplaceBook:output_type -> everywire.librarytest.BookReply
-	4,  // 28: everywire.librarytest.Library.SetTags:output_type -> everywire.librarytest.BookReply
-	4,  // 29: everywire.librarytest.Library.DeleteBook:output_type -> everywire.librarytest.BookReply
-	4,  // 30: everywire.librarytest.Library.LendBook:output_type -> everywire.librarytest.BookReply
-	4,  // 31: everywire.librarytest.Library.SearchBooks:output_type -> everywire.librarytest.BookReply
-	4,  // 32: everywire.librarytest.Library.Page:output_type -> everywire.librarytest.BookReply
+	0,  // 0: everywire.booktest.BookRequest.kind:type_name -> everywire.booktest.Kind
+	2,  // 1: everywire.booktest.BookRequest.filter:type_name -> everywire.booktest.Filter
+	3,  // 2: everywire.booktest.BookRequest.book:type_name -> everywire.booktest.Book
+	0,  // 3: everywire.booktest.BookRequest.kinds:type_name -> everywire.booktest.Kind
+	6,  // 4: everywire.booktest.BookRequest.since:type_name -> google.protobuf.Timestamp
+	7,  // 5: everywire.booktest.BookRequest.within:type_name -> google.protobuf.Duration
+	8,  // 6: everywire.booktest.BookRequest.at_least:type_name -> google.protobuf.Int64Value
+	9,  // 7: everywire.booktest.BookRequest.note:type_name -> google.protobuf.StringValue
+	10, // 8: everywire.booktest.BookRequest.read_mask:type_name -> google.protobuf.FieldMask
+	5,  // 9: everywire.booktest.BookRequest.counts:type_name -> everywire.booktest.BookRequest.CountsEntry
+	2,  // 10: everywire.booktest.Filter.wider:type_name -> everywire.booktest.Filter
+	1,  // 11: everywire.booktest.BookReply.request:type_name -> everywire.booktest.BookRequest
+	3,  // 12: everywire.booktest.BookReply.book:type_name -> everywire.booktest.Book
+	1,  // 13: everywire.booktest.Library.GetBook:input_type -> everywire.booktest.BookRequest
+	1,  // 14: everywire.booktest.Library.ListBooks:input_type -> everywire.booktest.BookRequest
+	1,  // 15: everywire.booktest.Library.CreateBook:input_type -> everywire.booktest.BookRequest
+	1,  // 16: everywire.booktest.Library.UpdateBook:input_type -> everywire.booktest.BookRequest
+	1,  // 17: everywire.booktest.Library.ReplaceBook:input_type -> everywire.booktest.BookRequest
+	1,  // 18: everywire.booktest.Library.SetTags:input_type -> everywire.booktest.BookRequest
+	1,  // 19: everywire.booktest.Library.DeleteBook:input_type -> everywire.booktest.BookRequest
+	1,  // 20: everywire.booktest.Library.LendBook:input_type -> everywire.booktest.BookRequest
+	1,  // 21: everywire.booktest.Library.SearchBooks:input_type -> everywire.booktest.BookRequest
+	1,  // 22: everywire.booktest.Library.Page:input_type -> everywire.booktest.BookRequest
+	4,  // 23: everywire.booktest.Library.GetBook:output_type -> everywire.booktest.BookReply
+	4,  // 24: everywire.booktest.Library.ListBooks:output_type -> everywire.booktest.BookReply
+	4,  // 25: everywire.booktest.Library.CreateBook:output_type -> everywire.booktest.BookReply
+	4,  // 26: everywire.booktest.Library.UpdateBook:output_type -> everywire.booktest.BookReply
+	4,  // 27: everywire.booktest.Library.ReplaceBook:output_type -> everywire.booktest.BookReply
+	4,  // 28: everywire.booktest.Library.SetTags:output_type -> everywire.booktest.BookReply
+	4,  // 29: everywire.booktest.Library.DeleteBook:output_type -> everywire.booktest.BookReply
+	4,  // 30: everywire.booktest.Library.LendBook:output_type -> everywire.booktest.BookReply
+	4,  // 31: everywire.booktest.Library.SearchBooks:output_type -> everywire.booktest.BookReply
+	4,  // 32: everywire.booktest.Library.Page:output_type -> everywire.booktest.BookReply
 	23, // [23:33] is the sub-list for method output_type
 	13, // [13:23] is the sub-list for method input_type
 	13, // [13:13] is the sub-list for extension type_name

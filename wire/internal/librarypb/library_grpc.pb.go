@@ -22,16 +22,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Library_GetBook_FullMethodName     = "/everywire.librarytest.Library/GetBook"
-	Library_ListBooks_FullMethodName   = "/everywire.librarytest.Library/ListBooks"
-	Library_CreateBook_FullMethodName  = "/everywire.librarytest.Library/CreateBook"
-	Library_UpdateBook_FullMethodName  = "/everywire.librarytest.Library/UpdateBook"
-	Library_ReplaceBook_FullMethodName = "/everywire.librarytest.Library/ReplaceBook"
-	Library_SetTags_FullMethodName     = "/everywire.librarytest.Library/SetTags"
-	Library_DeleteBook_FullMethodName  = "/everywire.librarytest.Library/DeleteBook"
-	Library_LendBook_FullMethodName    = "/everywire.librarytest.Library/LendBook"
-	Library_SearchBooks_FullMethodName = "/everywire.librarytest.Library/SearchBooks"
-	Library_Page_FullMethodName        = "/everywire.librarytest.Library/Page"
+	Library_GetBook_FullMethodName     = "/everywire.booktest.Library/GetBook"
+	Library_ListBooks_FullMethodName   = "/everywire.booktest.Library/ListBooks"
+	Library_CreateBook_FullMethodName  = "/everywire.booktest.Library/CreateBook"
+	Library_UpdateBook_FullMethodName  = "/everywire.booktest.Library/UpdateBook"
+	Library_ReplaceBook_FullMethodName = "/everywire.booktest.Library/ReplaceBook"
+	Library_SetTags_FullMethodName     = "/everywire.booktest.Library/SetTags"
+	Library_DeleteBook_FullMethodName  = "/everywire.booktest.Library/DeleteBook"
+	Library_LendBook_FullMethodName    = "/everywire.booktest.Library/LendBook"
+	Library_SearchBooks_FullMethodName = "/everywire.booktest.Library/SearchBooks"
+	Library_Page_FullMethodName        = "/everywire.booktest.Library/Page"
 )
 
 // LibraryClient is the client API for Library service.
@@ -437,7 +437,7 @@ func _Library_Page_Handler(srv interface{}, ctx context.Context, dec func(interf
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Library_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "everywire.librarytest.Library",
+	ServiceName: "everywire.booktest.Library",
 	HandlerType: (*LibraryServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
