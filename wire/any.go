@@ -62,9 +62,9 @@ func newAnyServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 		cfg    *rpc.ServerConfig
 		serves []sniff.Kind
 	}{
-		{"jsonrpc", jsonrpc.NewServer, &streams, []sniff.Kind{sniff.JSON}},
-		{"msgpackrpc", msgpackrpc.NewServer, &streams, []sniff.Kind{sniff.MessagePack}},
-		{"grpc", grpcwire.NewServer, &plain, []sniff.Kind{sniff.GRPC}},
+		{"jsonrpc", jsonrpc.NewServer, streams.Of("jsonrpc"), []sniff.Kind{sniff.JSON}},
+		{"msgpackrpc", msgpackrpc.NewServer, streams.Of("msgpackrpc"), []sniff.Kind{sniff.MessagePack}},
+		{"grpc", grpcwire.NewServer, plain.Of("grpc"), []sniff.Kind{sniff.GRPC}},
 		{"http", newAnyHTTPServer, &plain, []sniff.Kind{sniff.HTTP1, sniff.HTTP2}},
 	} {
 		server, err := g.make(g.cfg)

@@ -21,22 +21,23 @@ type anyHandler struct {
 func newAnyHandler(cfg *rpc.ServerConfig) (*Handler, error) {
 	h, parts := new(Handler), new(anyHandler)
 	for _, p := range []struct {
+		wire string
 		make func(*rpc.ServerConfig) (http.Handler, error)
 		to   *http.Handler
 	}{
-		{rest.NewHandler, &parts.rest},
-		{jsonrpc.NewHandler, &parts.jsonrpc},
-		{webSocket, &parts.webSocket},
-		{connectwire.NewHandler, &parts.connect},
+		{"rest", rest.NewHandler, &parts.rest},
+		{"jsonrpc", jsonrpc.NewHandler, &parts.jsonrpc},
+		{"jsonrpc", webSocket, &parts.webSocket},
+		{"connect", connectwire.NewHandler, &parts.connect},
 	} {
-		part, err := p.make(cfg)
+		part, err := p.make(cfg.Of(p.wire))
 		if err != nil {
 			return nil, err
 		}
 		h.endsWith(part)
 		*p.to = part
 	}
-	h.grpc = grpcwire.NewHandler(cfg)
+	h.grpc = grpcwire.NewHandler(cfg.Of("grpc"))
 	parts.grpc = h.grpc
 	h.Handler = parts
 	return h, nil

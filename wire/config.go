@@ -17,7 +17,7 @@ import (
 // config is what options set; each end reads what concerns it.
 type config struct {
 	limits  everywire.Limits
-	stats   []stats.Handler
+	stats   []func(Endpoint) stats.Handler
 	tls     *tls.Config
 	logger  *slog.Logger
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -59,10 +59,40 @@ func WithLimits(l everywire.Limits) Option {
 	return both(func(c *config) { c.limits = l })
 }
 
-// WithStatsHandler adds a stats.Handler, which is how OpenTelemetry's otelgrpc
-// hooks in. It gets the events of every call on every wire.
+// An Endpoint says which end of which wire the events of a stats.Handler are from.
+type Endpoint struct {
+	// Wire is the wire that calls travel by; on a port of all wires, any://, each
+	// has its own.
+	Wire string
+	// Client is set at the end that calls.
+	Client bool
+	// Methods are those of a server, and those that a client knows, or nil.
+	Methods *everywire.Registry
+}
+
+// WithStats adds a stats.Handler for each wire that is served or dialled. It gets
+// the events of every call. The packages in the folder observe have such functions.
+func WithStats(handler func(Endpoint) stats.Handler) Option {
+	return both(func(c *config) { c.stats = append(c.stats, handler) })
+}
+
+// WithStatsHandler is [WithStats] with one handler for all wires.
 func WithStatsHandler(h stats.Handler) Option {
-	return both(func(c *config) { c.stats = append(c.stats, h) })
+	return WithStats(func(Endpoint) stats.Handler { return h })
+}
+
+// statsOf makes the handlers of one end.
+func (c *config) statsOf(e Endpoint) []stats.Handler {
+	var all []stats.Handler
+	for _, handler := range c.stats {
+		all = append(all, handler(e))
+	}
+	return all
+}
+
+// serverStats makes the handlers of each wire of a server.
+func (c *config) serverStats(reg *everywire.Registry) func(wire string) []stats.Handler {
+	return func(wire string) []stats.Handler { return c.statsOf(Endpoint{Wire: wire, Methods: reg}) }
 }
 
 // WithTLSConfig sets the TLS configuration of targets with +tls. The target's

@@ -58,7 +58,7 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 	rc := &rpc.ClientConfig{
 		Target:    target,
 		Limits:    cfg.limits.WithDefaults(),
-		Stats:     cfg.stats,
+		Stats:     cfg.statsOf(Endpoint{Wire: t.Wire, Client: true, Methods: cfg.methods}),
 		Methods:   cfg.methods,
 		Offers:    cfg.offers,
 		Logger:    cfg.logger,

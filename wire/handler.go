@@ -57,13 +57,14 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 	if !ok {
 		return nil, targetError(shape, "%s is not served within HTTP: what is: %s", shapeName(&t), handlerShapes)
 	}
-	h, err := maker(&rpc.ServerConfig{
+	rc := rpc.ServerConfig{
 		Registry: reg,
 		Limits:   cfg.limits.WithDefaults(),
-		Stats:    cfg.stats,
+		StatsOf:  cfg.serverStats(reg),
 		Logger:   cfg.logger,
 		Options:  t.Options,
-	})
+	}
+	h, err := maker(t.configOf(&rc))
 	if err != nil {
 		return nil, targetError(shape, "%v", err)
 	}

@@ -85,6 +85,15 @@ func Serve(ctx context.Context, reg *everywire.Registry, targets []string, opts 
 	return s, nil
 }
 
+// configOf is a server's configuration for the target's wire; those of a port of
+// all wires are made where they are.
+func (t *Target) configOf(cfg *rpc.ServerConfig) *rpc.ServerConfig {
+	if t.Wire == "any" {
+		return cfg
+	}
+	return cfg.Of(t.Wire)
+}
+
 // bound is what a target's server listens on.
 type bound struct {
 	io.Closer
@@ -108,15 +117,16 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 	if err != nil {
 		return bound{}, targetError(target, "%v", err)
 	}
-	b, server, err := t.listen(ctx, target, cfg, &rpc.ServerConfig{
+	rc := rpc.ServerConfig{
 		Registry: reg,
 		Limits:   cfg.limits.WithDefaults(),
-		Stats:    cfg.stats,
+		StatsOf:  cfg.serverStats(reg),
 		Logger:   cfg.logger.With(slog.String("target", target)),
 		TLS:      tlsConfig,
 		Path:     t.Path,
 		Options:  t.Options,
-	})
+	}
+	b, server, err := t.listen(ctx, target, cfg, t.configOf(&rc))
 	if err != nil {
 		return bound{}, err
 	}

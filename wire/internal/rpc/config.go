@@ -36,13 +36,23 @@ type ServerConfig struct {
 	Registry *everywire.Registry
 	Limits   everywire.Limits // with defaults
 	Stats    []stats.Handler
-	Logger   *slog.Logger
+	// StatsOf makes Stats for one wire. A server of several has it alone, and makes
+	// theirs from what [ServerConfig.Of] returns.
+	StatsOf func(wire string) []stats.Handler
+	Logger  *slog.Logger
 	// TLS is nil for cleartext. The wire does the handshake and sets ALPN. A
 	// connection that comes with a method ConnectionState has had its handshake
 	// where wires share a port; there TLS may be nil.
 	TLS     *tls.Config
 	Path    string // of the target, "" if none
 	Options Options
+}
+
+// Of returns the configuration of one wire's server among several.
+func (c *ServerConfig) Of(wire string) *ServerConfig {
+	of := *c
+	of.Stats = c.StatsOf(wire)
+	return &of
 }
 
 // ClientConfig is what a wire's connection is made from.
