@@ -6,7 +6,8 @@ import "github.com/everywire/everywire/schema"
 // generated message, to a plain struct, or to a [Document]. Codecs are safe
 // for concurrent use.
 type Codec interface {
-	// Name is the codec's name in targets and content types: "json".
+	// Name is the codec's name in targets and content types: "json". It is of
+	// lower-case letters, digits, "-", "." and "_".
 	Name() string
 	// Append appends the encoding of msg to dst and returns the extended
 	// slice; on error it returns dst as it was. It fails for what the codec has
@@ -17,6 +18,13 @@ type Codec interface {
 	// first. Trailing bytes are an error. It keeps no reference to data. An
 	// error says what was wrong and where; msg then holds anything.
 	Decode(data []byte, msg any) error
+}
+
+// A MediaTyper is a [Codec] that says under which media types HTTP carries its
+// messages. The first is the one that is written; all are read. A codec that is
+// none has the one type "application/" and its name.
+type MediaTyper interface {
+	MediaTypes() []string
 }
 
 // Document is a message that is any JSON-like value. See [schema.Document].

@@ -26,6 +26,7 @@ type config struct {
 	offers  *everywire.Registry
 	unary   []grpc.UnaryClientInterceptor
 	stream  []grpc.StreamClientInterceptor
+	codecs  []everywire.Codec
 	drain   time.Duration
 }
 

@@ -55,11 +55,16 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 	if err != nil {
 		return nil, targetError(target, "%v", err)
 	}
+	codecs, err := cfg.codecsFor(&t)
+	if err != nil {
+		return nil, targetError(target, "%v", err)
+	}
 	rc := &rpc.ClientConfig{
 		Target:    target,
 		Limits:    cfg.limits.WithDefaults(),
 		Stats:     cfg.statsOf(Endpoint{Wire: t.Wire, Client: true, Methods: cfg.methods}),
 		Methods:   cfg.methods,
+		Codecs:    codecs,
 		Offers:    cfg.offers,
 		Logger:    cfg.logger,
 		DialAddr:  dialer(cfg.dial, t.network()),

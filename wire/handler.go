@@ -57,10 +57,15 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 	if !ok {
 		return nil, targetError(shape, "%s is not served within HTTP: what is: %s", shapeName(&t), handlerShapes)
 	}
+	codecs, err := cfg.codecsFor(&t)
+	if err != nil {
+		return nil, targetError(shape, "%v", err)
+	}
 	rc := rpc.ServerConfig{
 		Registry: reg,
 		Limits:   cfg.limits.WithDefaults(),
 		StatsOf:  cfg.serverStats(reg),
+		Codecs:   codecs,
 		Logger:   cfg.logger,
 		Options:  t.Options,
 	}

@@ -35,11 +35,11 @@ type OptionDoc struct {
 
 // options is the one table of what targets may say after the question mark.
 var options = []OptionDoc{
-	{"codec", []string{"grpc", "connect"}, []string{"protobuf", "json", "msgpack", "cbor"}, "", "how messages are encoded (default protobuf); a server takes all", dialSide},
+	{"codec", []string{"grpc", "connect"}, nil, "NAME", "how messages are encoded: protobuf (the default), json, msgpack, cbor, or another that the program has; a server takes all", dialSide},
 	{"protocol", []string{"connect"}, []string{"connect", "grpc-web"}, "", "the protocol that calls are made by (default connect); a server answers both, and gRPC", dialSide},
 	{"http", []string{"rest+http", "rest+unix"}, []string{"1.1", "2"}, "", "the version of HTTP (default 1.1); a server takes both", dialSide},
 	{"http", []string{"connect"}, []string{"1.1", "2"}, "", "the version of HTTP (default 2, with TLS what the server chooses); 1.1 has no streams both ways", dialSide},
-	{"codec", []string{"rest"}, []string{"json", "msgpack", "cbor"}, "", "how requests and replies are encoded (default json); a server takes all", dialSide},
+	{"codec", []string{"rest"}, nil, "NAME", "how requests and replies are encoded: json (the default), msgpack, cbor, protobuf, or another that the program has; a server takes all", dialSide},
 	{"compression", []string{"rest", "jsonrpc+http", "connect"}, []string{"gzip", "br", "zstd"}, "", "how requests of 1 KiB and more are compressed, and what is accepted of replies (default not at all)", dialSide},
 	{"compressmin", []string{"connect"}, nil, "BYTES", "the size from which requests are compressed (default 1024); for compression", dialSide},
 	{"get", []string{"connect"}, []string{""}, "", "call methods without side effects by GET, which caches understand", dialSide},
@@ -48,7 +48,7 @@ var options = []OptionDoc{
 	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc", "any"}, nil, "TIME", "close a connection that has had no call for so long, such as 5m (default never)", anySide},
 	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line", "header", "netstring", "concat"}, "", "how messages are told apart (default line; a server's default is whatever the client begins with)", anySide},
 	{"version", []string{"jsonrpc", "any"}, []string{"2.0", "1.0"}, "", "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},
-	{"bytes", []string{"jsonrpc", "any"}, []string{"base64", "array"}, "", "how bytes are written (default base64); both are always read", anySide},
+	{"bytes", []string{"rest", "jsonrpc", "grpc", "connect", "any"}, []string{"base64", "array"}, "", "how bytes are written in JSON (default base64); both are always read", anySide},
 	{"discover", []string{"jsonrpc", "any"}, []string{"on", "off"}, "", "answer rpc.discover with an OpenRPC document (default on)", serveSide},
 	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws"}, []string{"on", "off"}, "", "tell the server when a call is given up (default on)", dialSide},
 	{"meta", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc"}, []string{"on", "off"}, "", "send metadata and deadlines (default on; with msgpackrpc off unless envelope=map, and cancellation too)", dialSide},

@@ -117,10 +117,15 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 	if err != nil {
 		return bound{}, targetError(target, "%v", err)
 	}
+	codecs, err := cfg.codecsFor(&t)
+	if err != nil {
+		return bound{}, targetError(target, "%v", err)
+	}
 	rc := rpc.ServerConfig{
 		Registry: reg,
 		Limits:   cfg.limits.WithDefaults(),
 		StatsOf:  cfg.serverStats(reg),
+		Codecs:   codecs,
 		Logger:   cfg.logger.With(slog.String("target", target)),
 		TLS:      tlsConfig,
 		Path:     t.Path,

@@ -53,7 +53,7 @@ func (c *callCmd) Run(a *app) error {
 		return usageError{err}
 	}
 	known := allBuiltins()
-	conn, err := wire.Dial(c.Target, wire.WithMethods(known), wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxSize)}))
+	conn, err := wire.Dial(c.Target, wire.WithMethods(known), wire.WithCodecs(codecs()...), wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxSize)}))
 	if err != nil {
 		return err
 	}

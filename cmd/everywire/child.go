@@ -40,7 +40,7 @@ func serveArm(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (st
 		return "", nil, err
 	}
 	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At(at.Addr).String()},
-		wire.WithLimits(armLimits(p)), wire.WithListener(at.Listen))
+		wire.WithLimits(armLimits(p)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen))
 	if err != nil {
 		return "", nil, err
 	}
@@ -54,6 +54,7 @@ func dialArm(_ context.Context, arm plan.Arm, p *plan.Plan, addr string, dial re
 	}
 	return wire.Dial(shape.At(addr).String(),
 		wire.WithLimits(armLimits(p)),
+		wire.WithCodecs(codecs()...),
 		wire.WithMethods(allBuiltins()),
 		wire.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }))
 }

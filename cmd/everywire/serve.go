@@ -66,7 +66,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 		return err
 	}
 	server, err := wire.Serve(a.ctx, reg, c.On,
-		wire.WithLogger(logger), wire.WithDrainTimeout(c.Drain),
+		wire.WithLogger(logger), wire.WithDrainTimeout(c.Drain), wire.WithCodecs(codecs()...),
 		wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxMessage)}))
 	if err != nil {
 		return err

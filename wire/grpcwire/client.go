@@ -24,10 +24,10 @@ type conn struct {
 	maxMetadata int
 }
 
-// NewConn makes a connection. Its options are codec (protobuf, json, msgpack, cbor)
+// NewConn makes a connection. Its options are codec (a name of cfg.Codecs)
 // and lb (pick_first, round_robin).
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	codec, err := codecOption(cfg.Options["codec"])
+	codec, err := cfg.Codec(rpc.Protobuf)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	}
 	opts := []grpc.DialOption{
 		grpc.WithDefaultCallOptions(
-			grpc.ForceCodecV2(codec),
+			grpc.ForceCodecV2(fix(codec)),
 			grpc.MaxCallRecvMsgSize(cfg.Limits.MaxMessage),
 			grpc.MaxCallSendMsgSize(cfg.Limits.MaxMessage),
 		),
@@ -79,17 +79,13 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	return &conn{cc: cc, maxMetadata: cfg.Limits.MaxMetadata}, nil
 }
 
-func codecOption(name string) (fixed, error) {
-	switch name {
-	case "", "protobuf":
-		// No subtype: application/grpc is protobuf to everyone, and shortest.
-		c, _ := codecFor("")
-		return fixed{codec: c}, nil
-	case "json", "msgpack", "cbor":
-		c, _ := codecFor(name)
-		return fixed{codec: c, subtype: name}, nil
+// fix makes the codec of a connection grpc-go's. Protobuf has no subtype: a bare
+// application/grpc means it to everyone, and is shortest.
+func fix(codec everywire.Codec) fixed {
+	if codec.Name() == rpc.Protobuf {
+		return fixed{codec: codec}
 	}
-	return fixed{}, fmt.Errorf("unknown codec %q: it is one of protobuf, json, msgpack, cbor", name)
+	return fixed{codec: codec, subtype: codec.Name()}
 }
 
 // authority is the :authority of calls to addr, which may be a unix socket.

@@ -89,7 +89,7 @@ func TestShutdownIsBounded(t *testing.T) {
 }
 
 func TestServeAfterShutdown(t *testing.T) {
-	srv, err := NewServer(&rpc.ServerConfig{Registry: testRegistry(), Limits: everywire.Limits{}.WithDefaults(), Logger: slog.Default()})
+	srv, err := NewServer(&rpc.ServerConfig{Registry: testRegistry(), Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(), Logger: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestUnixSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := NewServer(&rpc.ServerConfig{Registry: testRegistry(), Limits: everywire.Limits{}.WithDefaults(), Logger: slog.Default()})
+	srv, err := NewServer(&rpc.ServerConfig{Registry: testRegistry(), Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(), Logger: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}

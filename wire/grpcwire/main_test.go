@@ -18,6 +18,10 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/cbor"
+	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/codec/protobuf"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/wiretest/probepb"
 )
@@ -138,6 +142,15 @@ func (p probe) Chat(s grpc.BidiStreamingServer[probepb.RunRequest, probepb.RunRe
 	}
 }
 
+// testCodecs are those of every server and connection.
+var testCodecs = func() *rpc.Codecs {
+	set, err := rpc.NewCodecs(json.Codec{}, msgpack.Codec{}, cbor.Codec{}, protobuf.Codec{})
+	if err != nil {
+		panic(err)
+	}
+	return set
+}()
+
 func testRegistry(opts ...everywire.RegistryOption) *everywire.Registry {
 	reg := everywire.NewRegistry(append(opts, everywire.WithLogger(slog.New(slog.DiscardHandler)))...)
 	everywire.Handle(reg, sumMethod, sum)
@@ -149,7 +162,7 @@ func testRegistry(opts ...everywire.RegistryOption) *everywire.Registry {
 // start serves reg until the test ends and returns the address.
 func start(t testing.TB, reg *everywire.Registry, with ...func(*rpc.ServerConfig)) (string, rpc.Server) {
 	t.Helper()
-	cfg := &rpc.ServerConfig{Registry: reg, Limits: everywire.Limits{}.WithDefaults(), Logger: slog.New(slog.DiscardHandler)}
+	cfg := &rpc.ServerConfig{Registry: reg, Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(), Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range with {
 		f(cfg)
 	}
@@ -177,7 +190,7 @@ func start(t testing.TB, reg *everywire.Registry, with ...func(*rpc.ServerConfig
 func clientConfig(options rpc.Options, addrs ...string) *rpc.ClientConfig {
 	return &rpc.ClientConfig{
 		Target: "grpc://" + addrs[0], Addrs: addrs, Options: options, UserAgent: "everywire-test",
-		Limits: everywire.Limits{}.WithDefaults(),
+		Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(),
 		DialAddr: func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		},

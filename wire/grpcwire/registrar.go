@@ -16,6 +16,7 @@ import (
 // [framesOnly]: it wraps their handlers so that messages pass in frames.
 type registrar struct {
 	server *grpc.Server
+	codecs *rpc.Codecs // that calls can have
 	// requests is set if calls come by [Handler], which knows their peers.
 	requests bool
 }
@@ -39,7 +40,7 @@ func (r registrar) unary(name string, handler grpc.MethodHandler) grpc.MethodHan
 		if r.requests {
 			ctx = withPeer(ctx)
 		}
-		codec, err := codecOf(ctx)
+		codec, err := codecOf(ctx, r.codecs)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +54,7 @@ func (r registrar) unary(name string, handler grpc.MethodHandler) grpc.MethodHan
 
 func (r registrar) stream(name string, handler grpc.StreamHandler) grpc.StreamHandler {
 	return func(srv any, ss grpc.ServerStream) error {
-		codec, err := codecOf(ss.Context())
+		codec, err := codecOf(ss.Context(), r.codecs)
 		if err != nil {
 			return err
 		}

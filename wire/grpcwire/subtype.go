@@ -9,41 +9,25 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
-	"github.com/everywire/everywire/codec/cbor"
-	"github.com/everywire/everywire/codec/json"
-	"github.com/everywire/everywire/codec/msgpack"
-	"github.com/everywire/everywire/codec/protobuf"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 const contentType = "application/grpc"
 
-// codecFor returns the codec of a content-subtype. "proto" is gRPC's own name
-// for protobuf, and what a bare application/grpc means.
-func codecFor(subtype string) (everywire.Codec, bool) {
-	switch subtype {
-	case "", "proto", "protobuf":
-		return protobuf.Codec{}, true
-	case "json":
-		return json.Codec{}, true
-	case "msgpack":
-		return msgpack.Codec{}, true
-	case "cbor":
-		return cbor.Codec{}, true
-	}
-	return nil, false
-}
-
 // codecOf returns the codec that a call's content-type asks for. grpc-go would
 // read an unknown one as protobuf; it is Unimplemented here.
-func codecOf(ctx context.Context) (everywire.Codec, error) {
+func codecOf(ctx context.Context, known *rpc.Codecs) (everywire.Codec, error) {
 	ct := metadata.ValueFromIncomingContext(ctx, "content-type")
 	if len(ct) != 1 {
 		return nil, status.Errorf(codes.InvalidArgument, "the call has %d content-type headers, not one", len(ct))
 	}
 	subtype := subtypeOf(ct[0])
-	c, ok := codecFor(subtype)
+	if subtype == "" {
+		subtype = rpc.Protobuf // what a bare application/grpc means
+	}
+	c, ok := known.Find(subtype)
 	if !ok {
-		return nil, status.Errorf(codes.Unimplemented, "unknown content-subtype %q in %q: it is one of proto, json, msgpack, cbor", subtype, ct[0])
+		return nil, status.Errorf(codes.Unimplemented, "unknown content-subtype %q in %q: it is one of %s", subtype, ct[0], known.Names())
 	}
 	return c, nil
 }

@@ -39,7 +39,9 @@ type ServerConfig struct {
 	// StatsOf makes Stats for one wire. A server of several has it alone, and makes
 	// theirs from what [ServerConfig.Of] returns.
 	StatsOf func(wire string) []stats.Handler
-	Logger  *slog.Logger
+	// Codecs are those that calls can choose among by their content type.
+	Codecs *Codecs
+	Logger *slog.Logger
 	// TLS is nil for cleartext. The wire does the handshake and sets ALPN. A
 	// connection that comes with a method ConnectionState has had its handshake
 	// where wires share a port; there TLS may be nil.
@@ -63,6 +65,8 @@ type ClientConfig struct {
 	// Methods describes methods that the client knows, for wires whose requests
 	// depend on it (REST routes, short JSON-RPC names). It may be nil.
 	Methods *everywire.Registry
+	// Codecs are those that the option codec can name, and that replies are read by.
+	Codecs *Codecs
 	// Offers has the methods that the server may call over the connection. It may
 	// be nil.
 	Offers *everywire.Registry

@@ -1,0 +1,9 @@
+package main
+
+import "github.com/everywire/everywire"
+
+// codecs are those that the command knows beside the ones of every server and
+// connection.
+func codecs() []everywire.Codec {
+	return []everywire.Codec{}
+}
