@@ -27,5 +27,15 @@ type MediaTyper interface {
 	MediaTypes() []string
 }
 
+// A PartialCodec is a [Codec] that has no form for some types of messages. Servers
+// ask it before they run a call, whose client is told so (UNIMPLEMENTED; by HTTP 415
+// or 406): a handler that ran and whose reply nobody can read would be worse.
+type PartialCodec interface {
+	Codec
+	// Carries returns nil if the codec has a form for messages of the type, and
+	// else what in it has none. It is asked for each call and must be quick.
+	Carries(m *schema.Message) error
+}
+
 // Document is a message that is any JSON-like value. See [schema.Document].
 type Document = schema.Document

@@ -6,7 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/schema"
 )
 
 // Protobuf is the name of the codec that a call has by gRPC's protocol if it
@@ -117,6 +121,29 @@ func MediaTypes(c everywire.Codec) []string {
 		return m.MediaTypes()
 	}
 	return []string{"application/" + c.Name()}
+}
+
+// Carries returns nil if a codec has a form for both messages of a method, as far
+// as its types are known, and else the status of a call that asks for it.
+func Carries(c everywire.Codec, m *everywire.Method) error {
+	partial, ok := c.(everywire.PartialCodec)
+	if !ok {
+		return nil
+	}
+	if err := carries(partial, m.Input); err != nil {
+		return status.Errorf(codes.Unimplemented, "the codec %s has no form for requests of %s: %v", c.Name(), m.FullName(), err)
+	}
+	if err := carries(partial, m.Output); err != nil {
+		return status.Errorf(codes.Unimplemented, "the codec %s has no form for replies of %s: %v", c.Name(), m.FullName(), err)
+	}
+	return nil
+}
+
+func carries(c everywire.PartialCodec, m *schema.Message) error {
+	if m == nil {
+		return nil // nothing is known of it
+	}
+	return c.Carries(m)
 }
 
 // Codec returns the codec that the target's option codec names, and by default
