@@ -53,13 +53,14 @@ const maxClients = 10_000
 
 // NewConn returns a client's connection: HTTP/2 over TLS or in cleartext, with
 // HTTP/1.1 for servers that choose it by ALPN and with the option http=1.1. Its other
-// options are protocol (connect, grpc-web), codec (protobuf, json, msgpack, cbor),
+// options are protocol (connect, grpc-web), codec (a name of cfg.Codecs),
 // compression (gzip, br, zstd), compressmin and get.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	codec, err := codecNamed(cfg.Options["codec"])
+	named, err := cfg.Codec(rpc.Protobuf)
 	if err != nil {
 		return nil, err
 	}
+	codec := newBytesCodec(named)
 	c := &conn{cfg: *cfg, codec: codec, conns: roundtrip.NewConns(cfg.DialAddr)}
 	c.cfg.DialAddr = c.conns.DialAddr
 	c.base = url.URL{Scheme: "http", Host: "localhost", Path: strings.TrimSuffix(cfg.Path, "/")}

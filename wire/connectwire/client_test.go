@@ -20,7 +20,7 @@ import (
 func dial(t *testing.T, url string, options rpc.Options) rpc.Conn {
 	t.Helper()
 	conn, err := NewConn(&rpc.ClientConfig{
-		Target: url, Methods: registry(), Options: options, Limits: everywire.Limits{}.WithDefaults(),
+		Target: url, Methods: registry(), Codecs: testCodecs, Options: options, Limits: everywire.Limits{}.WithDefaults(),
 		Addrs: []string{strings.TrimPrefix(url, "http://")},
 		DialAddr: func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -89,7 +89,7 @@ func TestClientMistakes(t *testing.T) {
 		{"codec": "xml"}, {"protocol": "soap"}, {"http": "3"}, {"compression": "lzma"}, {"compression": "gzip", "compressmin": "few"},
 		{"compression": "gzip", "compressmin": "-1"}, {"compressmin": "10"},
 	} {
-		if _, err := NewConn(&rpc.ClientConfig{Options: options}); err == nil {
+		if _, err := NewConn(&rpc.ClientConfig{Codecs: testCodecs, Options: options}); err == nil {
 			t.Errorf("%v was taken", options)
 		}
 	}

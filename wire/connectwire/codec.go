@@ -2,12 +2,13 @@ package connectwire
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/everywire/everywire"
-	"github.com/everywire/everywire/codec/cbor"
-	"github.com/everywire/everywire/codec/json"
-	"github.com/everywire/everywire/codec/msgpack"
-	"github.com/everywire/everywire/codec/protobuf"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // A message is what connect-go takes for a message: the bytes of one. What they
@@ -21,7 +22,7 @@ type message struct {
 
 // A bytesCodec is connect-go's codec of one content type. It leaves messages
 // as they are. Anything else is the status that gRPC and gRPC-Web put into
-// their trailers: a generated message, for the codec proper.
+// their trailers, which is protobuf whatever the messages are in.
 type bytesCodec struct {
 	name string
 	everywire.Codec
@@ -30,13 +31,44 @@ type bytesCodec struct {
 	empty []byte
 }
 
-// codecs are those that calls can have, by the name in their content type.
-var codecs = map[string]*bytesCodec{
-	"proto":   {"proto", protobuf.Codec{}, nil},
-	"json":    {"json", json.Codec{}, []byte("{}")},
-	"msgpack": {"msgpack", msgpack.Codec{}, []byte{0x80}},
-	"cbor":    {"cbor", cbor.Codec{}, []byte{0xa0}},
+// nothing is a message without fields.
+type nothing struct{}
+
+func newBytesCodec(c everywire.Codec) *bytesCodec {
+	b := &bytesCodec{name: c.Name(), Codec: c}
+	if b.name == rpc.Protobuf {
+		b.name = "proto"
+	}
+	if empty, err := c.Append(nil, new(nothing)); err == nil {
+		b.empty = empty
+	}
+	return b
 }
+
+// codecs are those that a server's calls can have, by the name in their content
+// type.
+type codecs map[string]*bytesCodec
+
+func newCodecs(set *rpc.Codecs) codecs {
+	all := codecs{}
+	for _, c := range set.All() {
+		b := newBytesCodec(c)
+		all[b.name] = b
+	}
+	return all
+}
+
+// names are the names in content types, sorted.
+func (cs codecs) names() []string {
+	var names []string
+	for name := range cs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (cs codecs) String() string { return strings.Join(cs.names(), ", ") }
 
 // jsonWithCharset is the other name that connect-go has for JSON.
 const jsonWithCharset = "json; charset=utf-8"
@@ -52,7 +84,11 @@ func (c *bytesCodec) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	if m, ok := v.(*message); ok {
 		return append(dst, m.data...), nil
 	}
-	return c.Append(dst, v)
+	m, ok := v.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is neither a message nor a status", v)
+	}
+	return proto.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
 // Unmarshal is a part of connect-go's Codec. The data is connect-go's again
@@ -62,7 +98,11 @@ func (c *bytesCodec) Unmarshal(data []byte, v any) error {
 		m.data, m.read = append(m.data[:0], data...), true
 		return nil
 	}
-	return c.Decode(data, v)
+	m, ok := v.(proto.Message)
+	if !ok {
+		return fmt.Errorf("%T is neither a message nor a status", v)
+	}
+	return proto.Unmarshal(data, m)
 }
 
 // MarshalStable is the encoding of a message in the address of a GET. That it
@@ -78,15 +118,4 @@ func (c *bytesCodec) bytesOf(m *message) []byte {
 		return c.empty
 	}
 	return m.data
-}
-
-// codecNamed returns the codec that a target's option names.
-func codecNamed(option string) (*bytesCodec, error) {
-	switch option {
-	case "", "protobuf":
-		return codecs["proto"], nil
-	case "json", "msgpack", "cbor":
-		return codecs[option], nil
-	}
-	return nil, fmt.Errorf("unknown codec %q: it is one of protobuf, json, msgpack, cbor", option)
 }

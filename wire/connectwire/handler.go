@@ -26,6 +26,7 @@ import (
 type handler struct {
 	cfg      *rpc.ServerConfig
 	prefix   string // of all paths; "" or begins with a slash and does not end in one
+	codecs   codecs
 	options  []connect.HandlerOption
 	refusals *connect.ErrorWriter
 
@@ -43,15 +44,15 @@ func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) {
 }
 
 func newHandler(cfg *rpc.ServerConfig) *handler {
-	h := &handler{cfg: cfg, prefix: strings.TrimSuffix(cfg.Path, "/")}
+	h := &handler{cfg: cfg, prefix: strings.TrimSuffix(cfg.Path, "/"), codecs: newCodecs(cfg.Codecs)}
 	h.options = []connect.HandlerOption{
 		connect.WithReadMaxBytes(cfg.Limits.MaxMessage),
 		connect.WithCompressMinBytes(httpbody.MinSize),
 	}
-	for _, c := range codecs {
+	for _, c := range h.codecs {
 		h.options = append(h.options, connect.WithCodec(c))
 	}
-	charset := *codecs["json"]
+	charset := *h.codecs["json"]
 	charset.name = jsonWithCharset
 	h.options = append(h.options, connect.WithCodec(&charset))
 	for _, c := range codings {
@@ -116,19 +117,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			allow = "GET, POST"
 		}
 		w.Header().Set("Allow", allow)
-		reject(w, http.StatusMethodNotAllowed, errMethod)
+		h.reject(w, http.StatusMethodNotAllowed, errMethod)
 		return
 	}
-	k, err := kindOf(r, m.Kind != everywire.Unary)
+	k, err := h.codecs.kindOf(r, m.Kind != everywire.Unary)
 	if err != nil {
-		reject(w, http.StatusUnsupportedMediaType, err)
+		h.reject(w, http.StatusUnsupportedMediaType, err)
+		return
+	}
+	if err := rpc.Carries(k.codec.Codec, m); err != nil {
+		h.refuse(w, r, err)
 		return
 	}
 	if m.Kind == everywire.BidiStream && r.ProtoMajor < 2 {
 		// Its client might wait for ever for a reply that needs the request to
 		// have ended.
 		w.Header().Set("Connection", "close")
-		reject(w, http.StatusHTTPVersionNotSupported, fmt.Errorf("%s streams both ways, which needs HTTP/2", m.FullName()))
+		h.reject(w, http.StatusHTTPVersionNotSupported, fmt.Errorf("%s streams both ways, which needs HTTP/2", m.FullName()))
 		return
 	}
 	c := &call{kind: k, method: m, peer: web.Peer(r), controller: http.NewResponseController(w)}
@@ -215,20 +220,20 @@ func (w notFound) WriteHeader(status int) {
 }
 
 // reject answers what is a call in no protocol.
-func reject(w http.ResponseWriter, httpStatus int, err error) {
+func (h *handler) reject(w http.ResponseWriter, httpStatus int, err error) {
 	if httpStatus == http.StatusUnsupportedMediaType {
-		w.Header().Set("Accept-Post", acceptPost)
+		w.Header().Set("Accept-Post", h.codecs.contentTypes())
 	}
 	http.Error(w, err.Error(), httpStatus)
 }
 
-// acceptPost lists the content types of calls.
-var acceptPost = func() string {
+// contentTypes lists the content types of calls.
+func (cs codecs) contentTypes() string {
 	var types []string
 	for _, prefix := range []string{unaryType, streamType, grpcType + "+", grpcWebType + "+", textType + "+"} {
-		for _, c := range []string{"proto", "json", "msgpack", "cbor"} {
-			types = append(types, prefix+c)
+		for _, name := range cs.names() {
+			types = append(types, prefix+name)
 		}
 	}
 	return strings.Join(types, ", ")
-}()
+}

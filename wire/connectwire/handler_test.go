@@ -203,7 +203,7 @@ func TestCORS(t *testing.T) {
 			t.Errorf("from %s a call exposes %q", origin, exposed)
 		}
 	}
-	if _, err := NewHandler(&rpc.ServerConfig{Registry: registry(), Options: rpc.Options{"origins": "https://"}}); err == nil {
+	if _, err := NewHandler(&rpc.ServerConfig{Registry: registry(), Codecs: testCodecs, Options: rpc.Options{"origins": "https://"}}); err == nil {
 		t.Error("an origin without a host was taken")
 	}
 }

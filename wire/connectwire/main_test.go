@@ -15,6 +15,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/cbor"
+	"github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/codec/protobuf"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -58,10 +62,19 @@ func registry() *everywire.Registry {
 // limit is that of messages in these tests.
 const limit = 100_000
 
+// testCodecs are those of every server and connection.
+var testCodecs = func() *rpc.Codecs {
+	set, err := rpc.NewCodecs(json.Codec{}, msgpack.Codec{}, cbor.Codec{}, protobuf.Codec{})
+	if err != nil {
+		panic(err)
+	}
+	return set
+}()
+
 func newTestHandler(t testing.TB, options rpc.Options) http.Handler {
 	t.Helper()
 	h, err := NewHandler(&rpc.ServerConfig{
-		Registry: registry(), Limits: everywire.Limits{MaxMessage: limit}.WithDefaults(), Options: options,
+		Registry: registry(), Codecs: testCodecs, Limits: everywire.Limits{MaxMessage: limit}.WithDefaults(), Options: options,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

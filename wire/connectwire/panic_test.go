@@ -27,7 +27,7 @@ func (brokenStats) HandleRPC(_ context.Context, ev stats.RPCStats) {
 // the goroutine that has the request, or it ends the program.
 func TestPanicGoesToTheServer(t *testing.T) {
 	h, err := NewHandler(&rpc.ServerConfig{
-		Registry: registry(), Limits: everywire.Limits{}.WithDefaults(), Logger: slog.New(slog.DiscardHandler),
+		Registry: registry(), Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(), Logger: slog.New(slog.DiscardHandler),
 		Stats: []stats.Handler{brokenStats{}},
 	})
 	if err != nil {

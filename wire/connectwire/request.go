@@ -69,12 +69,12 @@ var errMethod = errors.New("calls are made by POST, or by GET if the method has 
 
 // kindOf reads the form of a request of a unary or a streaming method. The
 // error says why it has none.
-func kindOf(r *http.Request, streaming bool) (kind, error) {
+func (cs codecs) kindOf(r *http.Request, streaming bool) (kind, error) {
 	if r.Method == http.MethodGet {
 		name := r.URL.Query().Get("encoding")
-		c, ok := codecs[name]
+		c, ok := cs[name]
 		if !ok {
-			return kind{}, fmt.Errorf("the parameter encoding is %q: it is one of %s", name, codecNames)
+			return kind{}, fmt.Errorf("the parameter encoding is %q: it is one of %s", name, cs)
 		}
 		return kind{connect.ProtocolConnect, c, false}, nil
 	}
@@ -105,13 +105,11 @@ func kindOf(r *http.Request, streaming bool) (kind, error) {
 	if name == "" && k.protocol != connect.ProtocolConnect {
 		name = "proto"
 	}
-	if k.codec = codecs[name]; k.codec == nil {
-		return kind{}, fmt.Errorf("the Content-Type %q is of no codec that is known: they are %s", ct, codecNames)
+	if k.codec = cs[name]; k.codec == nil {
+		return kind{}, fmt.Errorf("the Content-Type %q is of no codec that is known: they are %s", ct, cs)
 	}
 	return k, nil
 }
-
-const codecNames = "proto, json, msgpack, cbor"
 
 // A boundedBody is the body of enveloped messages, up to one that is too large.
 // connect-go would read that one to its end, which is up to 4 GiB away.
