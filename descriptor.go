@@ -15,8 +15,8 @@ func MethodsOf(service protoreflect.ServiceDescriptor) []*Method {
 		d := service.Methods().Get(i)
 		m := &Method{
 			Service: string(service.FullName()), Name: string(d.Name()),
-			Input:  &schema.Message{Name: d.Input().FullName(), Desc: d.Input()},
-			Output: &schema.Message{Name: d.Output().FullName(), Desc: d.Output()},
+			Input:  &schema.Message{Name: d.Input().FullName(), Desc: d.Input(), Unknown: -1},
+			Output: &schema.Message{Name: d.Output().FullName(), Desc: d.Output(), Unknown: -1},
 		}
 		if d.IsStreamingClient() || d.IsStreamingServer() {
 			m.Kind = kindOf(d.IsStreamingClient(), d.IsStreamingServer())

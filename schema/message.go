@@ -49,6 +49,9 @@ type Message struct {
 	Desc protoreflect.MessageDescriptor
 	// Document is true for the type [Document] itself.
 	Document bool
+	// Unknown is the index of the struct's field that keeps the protobuf fields
+	// which the struct does not know, or -1. It is no field of the message.
+	Unknown int
 
 	byName   map[string]*Field
 	byQuery  map[string]*Field

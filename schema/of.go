@@ -22,12 +22,16 @@ import (
 //	ID      uint64  `wire:"3" json:",string"`      // written as "123" in JSON
 //	Skipped int     `wire:"-"`
 //	Limit   int     `wire:"4" doc:"at most 100"`   // for people, in documents
+//	Unknown []byte  `wire:"unknown"`               // protobuf fields that are none of these, as they came
 //
 // and, on a blank field, speaks of the whole struct:
 //
 //	_ struct{} `wire:"by-order"`                   // number untagged fields 1, 2, 3 … as they stand
 //	_ struct{} `wire:"name=io.grpc.CreateRequest"` // the protobuf name of the message
 const tagKey = "wire"
+
+// unknownTag is the tag of the field that keeps what the struct does not know.
+const unknownTag = "unknown"
 
 var (
 	timeType            = reflect.TypeFor[time.Time]()
@@ -95,12 +99,12 @@ func (b *builder) message(t reflect.Type) (*Message, error) {
 		if desc == nil {
 			return nil, fmt.Errorf("schema: the Go type %s stands for no message of its own: its values have descriptors, the type has not", t)
 		}
-		m := &Message{Name: desc.FullName(), Type: t, Desc: desc}
+		m := &Message{Name: desc.FullName(), Type: t, Desc: desc, Unknown: -1}
 		b.done[t] = m
 		return m, nil
 	}
 	if t == documentType {
-		m := &Message{Name: "google.protobuf.Value", Type: t, Document: true}
+		m := &Message{Name: "google.protobuf.Value", Type: t, Document: true, Unknown: -1}
 		b.done[t] = m
 		return m, nil
 	}
@@ -110,6 +114,7 @@ func (b *builder) message(t reflect.Type) (*Message, error) {
 	m := &Message{
 		Name:     defaultName(t),
 		Type:     t,
+		Unknown:  -1,
 		byName:   map[string]*Field{},
 		byNumber: map[protoreflect.FieldNumber]*Field{},
 	}
@@ -165,6 +170,12 @@ func (b *builder) fields(m *Message) error {
 			excluded = true
 			continue
 		}
+		if tag == unknownTag {
+			if err := keepUnknown(m, sf, i); err != nil {
+				return err
+			}
+			continue
+		}
 		f := &Field{Index: i, Doc: sf.Tag.Get("doc")}
 		switch {
 		case tagged:
@@ -203,12 +214,29 @@ func (b *builder) fields(m *Message) error {
 		m.byNumber[f.Number] = f
 		m.Fields = append(m.Fields, f)
 	}
-	if hidden && !excluded && len(m.Fields) == 0 {
+	if hidden && !excluded && len(m.Fields) == 0 && m.Unknown < 0 {
 		// Such as big.Int: it would look like a message without content.
 		return fmt.Errorf("schema: %s has only unexported fields, so nothing of it would be written", m.Type)
 	}
 	slices.SortFunc(m.Fields, func(a, b *Field) int { return int(a.Number - b.Number) })
 	return uniquePlaces(m)
+}
+
+// keepUnknown makes the i-th field, sf, the one that keeps unknown fields.
+func keepUnknown(m *Message, sf reflect.StructField, i int) error {
+	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	switch {
+	case sf.Type != reflect.TypeFor[[]byte]():
+		return fieldError(m, sf, "keeps unknown fields, so it must be a []byte, not %s", sf.Type)
+	case m.Unknown >= 0:
+		return fieldError(m, sf, "keeps unknown fields, and so does %s: there can be one such field", m.Type.Field(m.Unknown).Name)
+	case hasHTTP(sf):
+		return fieldError(m, sf, "has the tag %s:%q but keeps unknown fields: it is no field of the message", httpKey, sf.Tag.Get(httpKey))
+	case name != "" && name != "-":
+		return fieldError(m, sf, "has the json name %q but keeps unknown fields: it is no field of the message", name)
+	}
+	m.Unknown = i
+	return nil
 }
 
 // names sets the JSON and protobuf names from the json tag, or else from the

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"encoding/json"
 	"math/big"
 	"net"
 	"net/netip"
@@ -379,6 +380,25 @@ func TestErrors(t *testing.T) {
 		typ  reflect.Type
 		want string
 	}{
+		{"two for unknown fields", reflect.TypeFor[struct {
+			A []byte `wire:"unknown"`
+			B []byte `wire:"unknown"`
+		}](), "B: keeps unknown fields, and so does A: there can be one such field"},
+		{"unknown fields in a string", reflect.TypeFor[struct {
+			A string `wire:"unknown"`
+		}](), "A: keeps unknown fields, so it must be a []byte, not string"},
+		{"unknown fields in a type of its own", reflect.TypeFor[struct {
+			A json.RawMessage `wire:"unknown"`
+		}](), "A: keeps unknown fields, so it must be a []byte, not json.RawMessage"},
+		{"unknown fields in HTTP", reflect.TypeFor[struct {
+			A []byte `wire:"unknown" http:"header=A"`
+		}](), `A: has the tag http:"header=A" but keeps unknown fields`},
+		{"unknown fields with a name", reflect.TypeFor[struct {
+			A []byte `wire:"unknown" json:"a"`
+		}](), `A: has the json name "a" but keeps unknown fields`},
+		{"unknown fields that are hidden", reflect.TypeFor[struct {
+			a []byte `wire:"unknown"`
+		}](), "a: has a wire tag but is not exported"},
 		{"not a struct", reflect.TypeFor[int](), "schema: int is not a struct: a message is a struct or a generated message"},
 		{"untagged", reflect.TypeFor[struct{ A int }](), "A: has no number: tag it `wire:\"N\"`, exclude it by `wire:\"-\"`, or number all by a field _ struct{} tagged `wire:\"by-order\"`"},
 		{"embedded", reflect.TypeFor[struct{ tree }](), "tree: is embedded and not exported, so its fields would be lost: give it a name and a number, or exclude it by `wire:\"-\"`"},
@@ -508,6 +528,40 @@ func TestErrors(t *testing.T) {
 }
 
 // An error deep inside must leave nothing of the outer types behind.
+// The field that keeps unknown fields is no field of the message.
+func TestUnknown(t *testing.T) {
+	type keeps struct {
+		_    struct{} `wire:"by-order"`
+		A    int
+		Rest []byte `wire:"unknown" json:"-"`
+		B    int
+	}
+	m, err := schema.Of(reflect.TypeFor[keeps]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Unknown != 2 || len(m.Fields) != 2 || m.Fields[1].Number != 2 || m.ByName("rest") != nil {
+		t.Errorf("the index %d, fields %v", m.Unknown, m.Fields)
+	}
+	if desc, err := m.Descriptor(); err != nil || desc.Fields().Len() != 2 {
+		t.Errorf("%v, %v", desc, err)
+	}
+	type only struct {
+		hidden int
+		Rest   []byte `wire:"unknown"`
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[only](), reflect.TypeFor[tree](), reflect.TypeFor[schema.Document](), reflect.TypeFor[structpb.Value]()} {
+		m, err := schema.Of(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{true: 1, false: -1}[typ == reflect.TypeFor[only]()]; m.Unknown != want {
+			t.Errorf("%s: the index %d, not %d", typ, m.Unknown, want)
+		}
+	}
+	_ = only{}.hidden
+}
+
 func TestErrorLeavesNothing(t *testing.T) {
 	type bad struct {
 		C chan int `wire:"1"`
