@@ -86,7 +86,7 @@ func TestServeAndCall(t *testing.T) {
 	targets := serveKV(t)
 	for shape, from := range targets {
 		key := `"` + strings.Repeat("QUJD", len(shape)) + `"`
-		if out, errs, status := command(t, "", "call", from.String(), "io.grpc.KeyValueService/Create", `{"key":`+key+`,"value":"dg=="}`); status != exitOK || out != "{}\n" {
+		if out, errs, status := command(t, "", "call", from.String(), "io.grpc.KeyValueService/Create", `{"key":`+key+`,"value":"dg=="}`); status != exitOK || !strings.Contains(out, `"version":`) {
 			t.Fatalf("create over %v: status %d, %q, %q", from, status, out, errs)
 		}
 		for _, to := range targets {
@@ -160,13 +160,13 @@ func TestCurl(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-d", `{"key":"a2V5","value":"aGk="}`, rest + "/kv"}, "204"},
-		{[]string{rest + "/kv/a2V5"}, `{"value":"aGk="}200`},
+		{[]string{"-d", `{"key":"a2V5","value":"aGk="}`, rest + "/kv"}, `{"version":1}200`},
+		{[]string{rest + "/kv/a2V5"}, `{"value":"aGk=","version":1}200`},
 		{[]string{"-i", rest + "/kv/a2V5", "-H", `If-None-Match: "1"`}, "304"},
-		{[]string{"-X", "PUT", "-H", `If-Match: "1"`, "-d", `{"value":"aG8="}`, rest + "/kv/a2V5"}, "204"},
+		{[]string{"-X", "PUT", "-H", `If-Match: "1"`, "-d", `{"value":"aG8="}`, rest + "/kv/a2V5"}, `{"version":2}200`},
 		{[]string{"-X", "PUT", "-H", `If-Match: "1"`, "-d", `{"value":"aG8="}`, rest + "/kv/a2V5"}, `"code":"ABORTED"}412`},
 		{[]string{"-X", "DELETE", "-H", `If-Match: "1"`, rest + "/kv/a2V5"}, `"code":"ABORTED"}412`},
-		{[]string{"-d", `{"jsonrpc":"2.0","method":"io.grpc.KeyValueService/Retrieve","params":{"key":"a2V5"},"id":"x"}`, rpc}, `{"jsonrpc":"2.0","result":{"value":"aG8="},"id":"x"}200`},
+		{[]string{"-d", `{"jsonrpc":"2.0","method":"io.grpc.KeyValueService/Retrieve","params":{"key":"a2V5"},"id":"x"}`, rpc}, `{"jsonrpc":"2.0","result":{"value":"aG8=","version":2},"id":"x"}200`},
 		{[]string{"-X", "DELETE", rest + "/kv/a2V5"}, "204"},
 		{[]string{rest + "/kv/a2V5"}, `"code":"NOT_FOUND"}404`},
 		{[]string{"-d", `{"jsonrpc":"2.0","method":"io.grpc.KeyValueService/Retrieve","params":{"key":"a2V5"},"id":1}`, rpc}, `"error":{"code":-32005,"message":"key \"key\" does not exist"},"id":1}200`},
@@ -187,7 +187,7 @@ func TestGrpcurl(t *testing.T) {
 		{[]string{addr, "list"}, "io.grpc.KeyValueService\n"},
 		{[]string{addr, "describe", "io.grpc.KeyValueService"}, "rpc Retrieve ( .io.grpc.RetrieveRequest ) returns ( .io.grpc.RetrieveResponse )"},
 		{[]string{addr, "describe", "io.grpc.CreateRequest"}, "bytes value = 2;"},
-		{[]string{"-d", `{"key":"a2V5","value":"aGk="}`, addr, "io.grpc.KeyValueService/Create"}, "{}\n"},
+		{[]string{"-d", `{"key":"a2V5","value":"aGk="}`, addr, "io.grpc.KeyValueService/Create"}, "{\n  \"version\": \"1\"\n}\n"},
 		{[]string{"-d", `{"key":"a2V5"}`, addr, "io.grpc.KeyValueService/Retrieve"}, `"value": "aGk="`},
 		{[]string{addr, "grpc.health.v1.Health/Check"}, `"status": "SERVING"`},
 	} {

@@ -1,9 +1,8 @@
 // Package kv is a key-value store in memory with the interface of the "gRPC +
 // JSON" article: Create, Retrieve, Update, Delete on keys and values of bytes.
 //
-// Beyond the article, a value has an entity tag, which Create, Retrieve and
-// Update give as the metadata etag, and Update and Delete may be for one of these
-// alone.
+// Beyond the article, a value has a version, and Update and Delete may be for one
+// version alone.
 package kv
 
 import (
@@ -14,70 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
 )
-
-// The full names of the methods.
-const (
-	Create   = "io.grpc.KeyValueService/Create"
-	Retrieve = "io.grpc.KeyValueService/Retrieve"
-	Update   = "io.grpc.KeyValueService/Update"
-	Delete   = "io.grpc.KeyValueService/Delete"
-)
-
-// CreateRequest asks for a new key.
-type CreateRequest struct {
-	_     struct{} `wire:"name=io.grpc.CreateRequest"`
-	Key   []byte   `wire:"1"`
-	Value []byte   `wire:"2"`
-}
-
-// CreateResponse says that the key is there.
-type CreateResponse struct {
-	_ struct{} `wire:"name=io.grpc.CreateResponse"`
-}
-
-// RetrieveRequest asks for a key's value.
-type RetrieveRequest struct {
-	_   struct{} `wire:"name=io.grpc.RetrieveRequest"`
-	Key []byte   `wire:"1"`
-}
-
-// RetrieveResponse is the value.
-type RetrieveResponse struct {
-	_     struct{} `wire:"name=io.grpc.RetrieveResponse"`
-	Value []byte   `wire:"1"`
-}
-
-// UpdateRequest asks for a new value of a key that is there.
-type UpdateRequest struct {
-	_       struct{} `wire:"name=io.grpc.UpdateRequest"`
-	Key     []byte   `wire:"1"`
-	Value   []byte   `wire:"2"`
-	IfMatch *string  `wire:"3" http:"header=If-Match" doc:"Entity tags as Retrieve has them, with commas between: change only what has one of them."`
-}
-
-// UpdateResponse says that the value is stored.
-type UpdateResponse struct {
-	_ struct{} `wire:"name=io.grpc.UpdateResponse"`
-}
-
-// DeleteRequest asks that a key be gone.
-type DeleteRequest struct {
-	_       struct{} `wire:"name=io.grpc.DeleteRequest"`
-	Key     []byte   `wire:"1"`
-	IfMatch *string  `wire:"2" http:"header=If-Match" doc:"Entity tags as Retrieve has them, with commas between: remove only what has one of them."`
-}
-
-// DeleteResponse says that it is.
-type DeleteResponse struct {
-	_ struct{} `wire:"name=io.grpc.DeleteResponse"`
-}
 
 // Options set up a store.
 type Options struct {
@@ -98,14 +38,14 @@ type Store struct {
 	mu      sync.RWMutex
 	items   map[string]item
 	bytes   int
-	changes uint64 // values stored so far
+	changes int64 // values stored so far
 }
 
 // An item is a value, and the number of the change that stored it. No value has
 // the number of another, also not one that had the key before.
 type item struct {
 	value   []byte
-	version uint64
+	version int64
 }
 
 // New returns an empty store.
@@ -136,53 +76,54 @@ func (s *Store) Register(reg *everywire.Registry) {
 }
 
 func (s *Store) create(ctx context.Context, in *CreateRequest) (*CreateResponse, error) {
-	if err := s.write(ctx, in.Key, in.Value, false, nil); err != nil {
+	version, err := s.write(ctx, in.Key, in.Value, false, nil)
+	if err != nil {
 		return nil, err
 	}
-	return &CreateResponse{}, nil
+	return &CreateResponse{Version: version}, nil
 }
 
 func (s *Store) update(ctx context.Context, in *UpdateRequest) (*UpdateResponse, error) {
-	if err := s.write(ctx, in.Key, in.Value, true, in.IfMatch); err != nil {
+	version, err := s.write(ctx, in.Key, in.Value, true, in.IfMatch)
+	if err != nil {
 		return nil, err
 	}
-	return &UpdateResponse{}, nil
+	return &UpdateResponse{Version: version}, nil
 }
 
 // write stores a value; whether the key must exist already tells Update from
 // Create.
-func (s *Store) write(ctx context.Context, key, value []byte, mustExist bool, ifMatch *string) error {
+func (s *Store) write(ctx context.Context, key, value []byte, mustExist bool, ifMatch *string) (int64, error) {
 	if err := checkKey(key); err != nil {
-		return err
+		return 0, err
 	}
 	if err := wait(ctx, s.opts.WriteDelay); err != nil {
-		return err
+		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, exists := s.items[string(key)]
 	switch {
 	case mustExist && !exists:
-		return notFound(key)
+		return 0, notFound(key)
 	case !mustExist && exists:
-		return status.Errorf(codes.AlreadyExists, "key %q exists", short(key))
+		return 0, status.Errorf(codes.AlreadyExists, "key %q exists", short(key))
 	case !old.matches(ifMatch):
-		return changed(key)
+		return 0, changed(key)
 	}
 	size := s.bytes + len(value) - len(old.value)
 	if !exists {
 		size += len(key)
 	}
 	if size > s.opts.MaxBytes {
-		return status.Errorf(codes.ResourceExhausted, "the store is full: it holds %d bytes of at most %d", s.bytes, s.opts.MaxBytes)
+		return 0, status.Errorf(codes.ResourceExhausted, "the store is full: it holds %d bytes of at most %d", s.bytes, s.opts.MaxBytes)
 	}
 	s.bytes = size
 	// The codec may hand out a part of a larger buffer: keep a copy of our own.
 	s.changes++
 	stored := item{bytes.Clone(value), s.changes}
 	s.items[string(key)] = stored
-	stored.tell(ctx)
-	return nil
+	return stored.version, nil
 }
 
 func (s *Store) retrieve(ctx context.Context, in *RetrieveRequest) (*RetrieveResponse, error) {
@@ -198,9 +139,8 @@ func (s *Store) retrieve(ctx context.Context, in *RetrieveRequest) (*RetrieveRes
 	if !ok {
 		return nil, notFound(in.Key)
 	}
-	found.tell(ctx)
 	// Values are replaced, never changed, so the reply may share this one.
-	return &RetrieveResponse{Value: found.value}, nil
+	return &RetrieveResponse{Value: found.value, Version: found.version}, nil
 }
 
 // delete succeeds whether or not the key was there.
@@ -224,13 +164,7 @@ func (s *Store) delete(ctx context.Context, in *DeleteRequest) (*DeleteResponse,
 }
 
 // tag is the value's entity tag; RFC 9110, section 8.8.3.
-func (i item) tag() string { return `"` + strconv.FormatUint(i.version, 10) + `"` }
-
-// tell gives the caller the entity tag, as metadata: the article's messages have
-// no room for it.
-func (i item) tell(ctx context.Context) {
-	_ = grpc.SetHeader(ctx, metadata.Pairs("etag", i.tag())) // fails only where there is no call that could have a header
-}
+func (i item) tag() string { return `"` + strconv.FormatInt(i.version, 10) + `"` }
 
 // matches reports whether the value has one of the tags in a list, or the list
 // is * or nil.

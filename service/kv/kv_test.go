@@ -3,14 +3,11 @@ package kv
 import (
 	"bytes"
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 )
@@ -131,69 +128,5 @@ func TestEmptyKey(t *testing.T) {
 	}
 	if _, err := s.retrieve(t.Context(), &RetrieveRequest{}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("retrieve without a key: %v", err)
-	}
-}
-
-// header is the metadata of a call that a test makes.
-type header struct {
-	grpc.ServerTransportStream
-	metadata.MD
-}
-
-func (h *header) SetHeader(md metadata.MD) error {
-	h.MD = metadata.Join(h.MD, md)
-	return nil
-}
-
-// Tags tell values apart, and a change may be for one of them.
-func TestTags(t *testing.T) {
-	s := New(Options{})
-	key := []byte("k")
-	tag := func(call func(context.Context) error) (string, codes.Code) {
-		t.Helper()
-		var h header
-		err := call(grpc.NewContextWithServerTransportStream(t.Context(), &h))
-		if len(h.Get("etag")) > 1 {
-			t.Errorf("the tags are %q", h.Get("etag"))
-		}
-		return strings.Join(h.Get("etag"), ""), status.Code(err)
-	}
-	create := func(ctx context.Context) error { _, err := s.create(ctx, &CreateRequest{Key: key}); return err }
-	retrieve := func(ctx context.Context) error { _, err := s.retrieve(ctx, &RetrieveRequest{Key: key}); return err }
-	update := func(match string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := s.update(ctx, &UpdateRequest{Key: key, IfMatch: &match})
-			return err
-		}
-	}
-	remove := func(match string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := s.delete(ctx, &DeleteRequest{Key: key, IfMatch: &match})
-			return err
-		}
-	}
-	for _, step := range []struct {
-		what string
-		call func(context.Context) error
-		tag  string
-		code codes.Code
-	}{
-		{"update of nothing", update("*"), "", codes.NotFound},
-		{"create", create, `"1"`, codes.OK},
-		{"retrieve", retrieve, `"1"`, codes.OK},
-		{"update of what it was not", update(`"2"`), "", codes.Aborted},
-		{"update by a weak tag", update(`W/"1"`), "", codes.Aborted},
-		{"update by nothing", update(""), "", codes.Aborted},
-		{"update", update(`"7", "1"`), `"2"`, codes.OK},
-		{"retrieve the new value", retrieve, `"2"`, codes.OK},
-		{"update of any", update("*"), `"3"`, codes.OK},
-		{"delete of what it was", remove(`"2"`), "", codes.Aborted},
-		{"delete", remove(`"3"`), "", codes.OK},
-		{"delete once more", remove(`"3"`), "", codes.OK},
-		{"create again", create, `"4"`, codes.OK},
-	} {
-		if got, code := tag(step.call); got != step.tag || code != step.code {
-			t.Errorf("%s: %s, %v, want %s, %v", step.what, got, code, step.tag, step.code)
-		}
 	}
 }

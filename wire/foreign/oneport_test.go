@@ -32,7 +32,7 @@ func TestOnePort(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString
 
 	if got := say(curl, "-sS", "-w", "%{http_code}", "-H", "Content-Type: application/json",
-		"-d", `{"key":"`+b64([]byte("curl"))+`","value":"`+b64([]byte("by REST"))+`"}`, "http://"+addr+"/kv"); got != "204" {
+		"-d", `{"key":"`+b64([]byte("curl"))+`","value":"`+b64([]byte("by REST"))+`"}`, "http://"+addr+"/kv"); got != `{"version":1}200` {
 		t.Errorf("curl got %q", got)
 	}
 	if got := say(curl, "-sS", "-o", "/dev/null", "-w", "%{http_code} %header{location}", "-H", "Content-Type: application/json",

@@ -182,7 +182,7 @@ func TestDocsPage(t *testing.T) {
 		"search": outcome("200 OK", `"{\n  \"asked\": \"blue en+de 5\",\n  \"members\": []\n}"`, "[]", "curl 'BASE/staff?language=en&language=de&per-page=5' \\\n  -H 'X-Tenant: blue'"),
 		"count":  outcome("200 OK", "", `["{\n  \"count\": 1\n}","{\n  \"count\": 2\n}","{\n  \"count\": 3\n}"]`, "curl 'BASE/count?count=3' \\\n  -H 'Accept: application/x-ndjson' \\\n  -N"),
 		"events": outcome("200 OK", "", `["{\n  \"count\": 1\n}","event: end\nid: everywire:end\n{}"]`, "curl 'BASE/staff.Staff/Count?count=1' \\\n  -H 'Accept: text/event-stream' \\\n  -N"),
-		"create": outcome("204 No Content", "", "[]", "curl -X POST 'BASE/kv' \\\n  -H 'Content-Type: application/json' \\\n  -d '{\"key\":\"a2V5\"}'"),
+		"create": outcome("200 OK", `"{\n  \"version\": 1\n}"`, "[]", "curl -X POST 'BASE/kv' \\\n  -H 'Content-Type: application/json' \\\n  -d '{\"key\":\"a2V5\"}'"),
 		"view":   outcome("200 OK", `"a1 65 76 61 6c 75 65 40                          .evalue@"`, "[]", "curl 'BASE/kv/a2V5' \\\n  -H 'Accept: application/cbor'"),
 	})
 }

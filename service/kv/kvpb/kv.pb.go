@@ -12,6 +12,8 @@ package kvpb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -25,9 +27,11 @@ const (
 )
 
 type CreateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Value []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// How long the key is there; without one, until it is deleted.
+	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -76,8 +80,16 @@ func (x *CreateRequest) GetValue() []byte {
 	return nil
 }
 
+func (x *CreateRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
 type CreateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,6 +122,13 @@ func (x *CreateResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CreateResponse.ProtoReflect.Descriptor instead.
 func (*CreateResponse) Descriptor() ([]byte, []int) {
 	return file_service_kv_kvpb_kv_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CreateResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
 }
 
 type RetrieveRequest struct {
@@ -157,8 +176,11 @@ func (x *RetrieveRequest) GetKey() []byte {
 }
 
 type RetrieveResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Value []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// The number of the change that stored the value.
+	Version       int64                  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	Expires       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -200,12 +222,30 @@ func (x *RetrieveResponse) GetValue() []byte {
 	return nil
 }
 
+func (x *RetrieveResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *RetrieveResponse) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
 type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Value []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Entity tags, with commas between: change only what has one of them.
-	IfMatch       *string `protobuf:"bytes,3,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
+	// Versions in quotes, with commas between, or *: change only a value that has
+	// one of them.
+	IfMatch *string `protobuf:"bytes,3,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
+	// Change only the value that has this version.
+	IfVersion     *int64               `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	Ttl           *durationpb.Duration `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,8 +301,23 @@ func (x *UpdateRequest) GetIfMatch() string {
 	return ""
 }
 
+func (x *UpdateRequest) GetIfVersion() int64 {
+	if x != nil && x.IfVersion != nil {
+		return *x.IfVersion
+	}
+	return 0
+}
+
+func (x *UpdateRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
 type UpdateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -297,11 +352,21 @@ func (*UpdateResponse) Descriptor() ([]byte, []int) {
 	return file_service_kv_kvpb_kv_proto_rawDescGZIP(), []int{5}
 }
 
+func (x *UpdateResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type DeleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Entity tags, with commas between: remove only what has one of them.
-	IfMatch       *string `protobuf:"bytes,2,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
+	// Versions in quotes, with commas between, or *: remove only a value that has
+	// one of them.
+	IfMatch *string `protobuf:"bytes,2,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
+	// Remove only the value that has this version.
+	IfVersion     *int64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -350,6 +415,13 @@ func (x *DeleteRequest) GetIfMatch() string {
 	return ""
 }
 
+func (x *DeleteRequest) GetIfVersion() int64 {
+	if x != nil && x.IfVersion != nil {
+		return *x.IfVersion
+	}
+	return 0
+}
+
 type DeleteResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -386,35 +458,343 @@ func (*DeleteResponse) Descriptor() ([]byte, []int) {
 	return file_service_kv_kvpb_kv_proto_rawDescGZIP(), []int{7}
 }
 
+type ScanRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Prefix        []byte                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	After         []byte                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	Limit         int64                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	KeysOnly      bool                   `protobuf:"varint,4,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanRequest) Reset() {
+	*x = ScanRequest{}
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanRequest) ProtoMessage() {}
+
+func (x *ScanRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
+func (*ScanRequest) Descriptor() ([]byte, []int) {
+	return file_service_kv_kvpb_kv_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ScanRequest) GetPrefix() []byte {
+	if x != nil {
+		return x.Prefix
+	}
+	return nil
+}
+
+func (x *ScanRequest) GetAfter() []byte {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *ScanRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ScanRequest) GetKeysOnly() bool {
+	if x != nil {
+		return x.KeysOnly
+	}
+	return false
+}
+
+type Entry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	Version       int64                  `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	Expires       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires,proto3" json:"expires,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Entry) Reset() {
+	*x = Entry{}
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Entry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Entry) ProtoMessage() {}
+
+func (x *Entry) ProtoReflect() protoreflect.Message {
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Entry.ProtoReflect.Descriptor instead.
+func (*Entry) Descriptor() ([]byte, []int) {
+	return file_service_kv_kvpb_kv_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Entry) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Entry) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Entry) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Entry) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
+type WatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Prefix        []byte                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	After         *int64                 `protobuf:"varint,2,opt,name=after,proto3,oneof" json:"after,omitempty"`
+	KeysOnly      bool                   `protobuf:"varint,3,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_service_kv_kvpb_kv_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WatchRequest) GetPrefix() []byte {
+	if x != nil {
+		return x.Prefix
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetAfter() int64 {
+	if x != nil && x.After != nil {
+		return *x.After
+	}
+	return 0
+}
+
+func (x *WatchRequest) GetKeysOnly() bool {
+	if x != nil {
+		return x.KeysOnly
+	}
+	return false
+}
+
+type Event struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// create, update, delete or expire.
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Value         []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	Version       int64                  `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	Expires       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires,proto3" json:"expires,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_service_kv_kvpb_kv_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_service_kv_kvpb_kv_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Event) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Event) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Event) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Event) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Event) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
 var File_service_kv_kvpb_kv_proto protoreflect.FileDescriptor
 
 const file_service_kv_kvpb_kv_proto_rawDesc = "" +
 	"\n" +
-	"\x18service/kv/kvpb/kv.proto\x12\aio.grpc\"7\n" +
+	"\x18service/kv/kvpb/kv.proto\x12\aio.grpc\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"d\n" +
 	"\rCreateRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\x10\n" +
-	"\x0eCreateResponse\"#\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12+\n" +
+	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"*\n" +
+	"\x0eCreateResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x03R\aversion\"#\n" +
 	"\x0fRetrieveRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\fR\x03key\"(\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\"x\n" +
 	"\x10RetrieveResponse\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\fR\x05value\"d\n" +
+	"\x05value\x18\x01 \x01(\fR\x05value\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\x124\n" +
+	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"\xc4\x01\n" +
 	"\rUpdateRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x12\x1e\n" +
-	"\bif_match\x18\x03 \x01(\tH\x00R\aifMatch\x88\x01\x01B\v\n" +
-	"\t_if_match\"\x10\n" +
-	"\x0eUpdateResponse\"N\n" +
+	"\bif_match\x18\x03 \x01(\tH\x00R\aifMatch\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"if_version\x18\x04 \x01(\x03H\x01R\tifVersion\x88\x01\x01\x12+\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttlB\v\n" +
+	"\t_if_matchB\r\n" +
+	"\v_if_version\"*\n" +
+	"\x0eUpdateResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x03R\aversion\"\x81\x01\n" +
 	"\rDeleteRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x1e\n" +
-	"\bif_match\x18\x02 \x01(\tH\x00R\aifMatch\x88\x01\x01B\v\n" +
-	"\t_if_match\"\x10\n" +
-	"\x0eDeleteResponse2\x83\x02\n" +
+	"\bif_match\x18\x02 \x01(\tH\x00R\aifMatch\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"if_version\x18\x03 \x01(\x03H\x01R\tifVersion\x88\x01\x01B\v\n" +
+	"\t_if_matchB\r\n" +
+	"\v_if_version\"\x10\n" +
+	"\x0eDeleteResponse\"n\n" +
+	"\vScanRequest\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\fR\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\x12\x1b\n" +
+	"\tkeys_only\x18\x04 \x01(\bR\bkeysOnly\"\x7f\n" +
+	"\x05Entry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\x124\n" +
+	"\aexpires\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"h\n" +
+	"\fWatchRequest\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x19\n" +
+	"\x05after\x18\x02 \x01(\x03H\x00R\x05after\x88\x01\x01\x12\x1b\n" +
+	"\tkeys_only\x18\x03 \x01(\bR\bkeysOnlyB\b\n" +
+	"\x06_after\"\x93\x01\n" +
+	"\x05Event\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x03R\aversion\x124\n" +
+	"\aexpires\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires2\xe5\x02\n" +
 	"\x0fKeyValueService\x129\n" +
 	"\x06Create\x12\x16.io.grpc.CreateRequest\x1a\x17.io.grpc.CreateResponse\x12?\n" +
 	"\bRetrieve\x12\x18.io.grpc.RetrieveRequest\x1a\x19.io.grpc.RetrieveResponse\x129\n" +
 	"\x06Update\x12\x16.io.grpc.UpdateRequest\x1a\x17.io.grpc.UpdateResponse\x129\n" +
-	"\x06Delete\x12\x16.io.grpc.DeleteRequest\x1a\x17.io.grpc.DeleteResponseB0Z.github.com/everywire/everywire/service/kv/kvpbb\x06proto3"
+	"\x06Delete\x12\x16.io.grpc.DeleteRequest\x1a\x17.io.grpc.DeleteResponse\x12.\n" +
+	"\x04Scan\x12\x14.io.grpc.ScanRequest\x1a\x0e.io.grpc.Entry0\x01\x120\n" +
+	"\x05Watch\x12\x15.io.grpc.WatchRequest\x1a\x0e.io.grpc.Event0\x01B0Z.github.com/everywire/everywire/service/kv/kvpbb\x06proto3"
 
 var (
 	file_service_kv_kvpb_kv_proto_rawDescOnce sync.Once
@@ -428,31 +808,46 @@ func file_service_kv_kvpb_kv_proto_rawDescGZIP() []byte {
 	return file_service_kv_kvpb_kv_proto_rawDescData
 }
 
-var file_service_kv_kvpb_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_service_kv_kvpb_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_service_kv_kvpb_kv_proto_goTypes = []any{
-	(*CreateRequest)(nil),    // 0: io.grpc.CreateRequest
-	(*CreateResponse)(nil),   // 1: io.grpc.CreateResponse
-	(*RetrieveRequest)(nil),  // 2: io.grpc.RetrieveRequest
-	(*RetrieveResponse)(nil), // 3: io.grpc.RetrieveResponse
-	(*UpdateRequest)(nil),    // 4: io.grpc.UpdateRequest
-	(*UpdateResponse)(nil),   // 5: io.grpc.UpdateResponse
-	(*DeleteRequest)(nil),    // 6: io.grpc.DeleteRequest
-	(*DeleteResponse)(nil),   // 7: io.grpc.DeleteResponse
+	(*CreateRequest)(nil),         // 0: io.grpc.CreateRequest
+	(*CreateResponse)(nil),        // 1: io.grpc.CreateResponse
+	(*RetrieveRequest)(nil),       // 2: io.grpc.RetrieveRequest
+	(*RetrieveResponse)(nil),      // 3: io.grpc.RetrieveResponse
+	(*UpdateRequest)(nil),         // 4: io.grpc.UpdateRequest
+	(*UpdateResponse)(nil),        // 5: io.grpc.UpdateResponse
+	(*DeleteRequest)(nil),         // 6: io.grpc.DeleteRequest
+	(*DeleteResponse)(nil),        // 7: io.grpc.DeleteResponse
+	(*ScanRequest)(nil),           // 8: io.grpc.ScanRequest
+	(*Entry)(nil),                 // 9: io.grpc.Entry
+	(*WatchRequest)(nil),          // 10: io.grpc.WatchRequest
+	(*Event)(nil),                 // 11: io.grpc.Event
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_service_kv_kvpb_kv_proto_depIdxs = []int32{
-	0, // 0: io.grpc.KeyValueService.Create:input_type -> io.grpc.CreateRequest
-	2, // 1: io.grpc.KeyValueService.Retrieve:input_type -> io.grpc.RetrieveRequest
-	4, // 2: io.grpc.KeyValueService.Update:input_type -> io.grpc.UpdateRequest
-	6, // 3: io.grpc.KeyValueService.Delete:input_type -> io.grpc.DeleteRequest
-	1, // 4: io.grpc.KeyValueService.Create:output_type -> io.grpc.CreateResponse
-	3, // 5: io.grpc.KeyValueService.Retrieve:output_type -> io.grpc.RetrieveResponse
-	5, // 6: io.grpc.KeyValueService.Update:output_type -> io.grpc.UpdateResponse
-	7, // 7: io.grpc.KeyValueService.Delete:output_type -> io.grpc.DeleteResponse
-	4, // [4:8] is the sub-list for method output_type
-	0, // [0:4] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	12, // 0: io.grpc.CreateRequest.ttl:type_name -> google.protobuf.Duration
+	13, // 1: io.grpc.RetrieveResponse.expires:type_name -> google.protobuf.Timestamp
+	12, // 2: io.grpc.UpdateRequest.ttl:type_name -> google.protobuf.Duration
+	13, // 3: io.grpc.Entry.expires:type_name -> google.protobuf.Timestamp
+	13, // 4: io.grpc.Event.expires:type_name -> google.protobuf.Timestamp
+	0,  // 5: io.grpc.KeyValueService.Create:input_type -> io.grpc.CreateRequest
+	2,  // 6: io.grpc.KeyValueService.Retrieve:input_type -> io.grpc.RetrieveRequest
+	4,  // 7: io.grpc.KeyValueService.Update:input_type -> io.grpc.UpdateRequest
+	6,  // 8: io.grpc.KeyValueService.Delete:input_type -> io.grpc.DeleteRequest
+	8,  // 9: io.grpc.KeyValueService.Scan:input_type -> io.grpc.ScanRequest
+	10, // 10: io.grpc.KeyValueService.Watch:input_type -> io.grpc.WatchRequest
+	1,  // 11: io.grpc.KeyValueService.Create:output_type -> io.grpc.CreateResponse
+	3,  // 12: io.grpc.KeyValueService.Retrieve:output_type -> io.grpc.RetrieveResponse
+	5,  // 13: io.grpc.KeyValueService.Update:output_type -> io.grpc.UpdateResponse
+	7,  // 14: io.grpc.KeyValueService.Delete:output_type -> io.grpc.DeleteResponse
+	9,  // 15: io.grpc.KeyValueService.Scan:output_type -> io.grpc.Entry
+	11, // 16: io.grpc.KeyValueService.Watch:output_type -> io.grpc.Event
+	11, // [11:17] is the sub-list for method output_type
+	5,  // [5:11] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_service_kv_kvpb_kv_proto_init() }
@@ -462,13 +857,14 @@ func file_service_kv_kvpb_kv_proto_init() {
 	}
 	file_service_kv_kvpb_kv_proto_msgTypes[4].OneofWrappers = []any{}
 	file_service_kv_kvpb_kv_proto_msgTypes[6].OneofWrappers = []any{}
+	file_service_kv_kvpb_kv_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_kv_kvpb_kv_proto_rawDesc), len(file_service_kv_kvpb_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,8 @@ const (
 	KeyValueService_Retrieve_FullMethodName = "/io.grpc.KeyValueService/Retrieve"
 	KeyValueService_Update_FullMethodName   = "/io.grpc.KeyValueService/Update"
 	KeyValueService_Delete_FullMethodName   = "/io.grpc.KeyValueService/Delete"
+	KeyValueService_Scan_FullMethodName     = "/io.grpc.KeyValueService/Scan"
+	KeyValueService_Watch_FullMethodName    = "/io.grpc.KeyValueService/Watch"
 )
 
 // KeyValueServiceClient is the client API for KeyValueService service.
@@ -42,6 +44,10 @@ type KeyValueServiceClient interface {
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
 	// Delete removes a key.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
+	// Scan returns the keys that begin with a prefix, in order.
+	Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Entry], error)
+	// Watch tells of changes of keys that begin with a prefix.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 }
 
 type keyValueServiceClient struct {
@@ -92,6 +98,44 @@ func (c *keyValueServiceClient) Delete(ctx context.Context, in *DeleteRequest, o
 	return out, nil
 }
 
+func (c *keyValueServiceClient) Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Entry], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &KeyValueService_ServiceDesc.Streams[0], KeyValueService_Scan_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ScanRequest, Entry]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type KeyValueService_ScanClient = grpc.ServerStreamingClient[Entry]
+
+func (c *keyValueServiceClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &KeyValueService_ServiceDesc.Streams[1], KeyValueService_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, Event]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type KeyValueService_WatchClient = grpc.ServerStreamingClient[Event]
+
 // KeyValueServiceServer is the server API for KeyValueService service.
 // All implementations must embed UnimplementedKeyValueServiceServer
 // for forward compatibility.
@@ -106,6 +150,10 @@ type KeyValueServiceServer interface {
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
 	// Delete removes a key.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
+	// Scan returns the keys that begin with a prefix, in order.
+	Scan(*ScanRequest, grpc.ServerStreamingServer[Entry]) error
+	// Watch tells of changes of keys that begin with a prefix.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[Event]) error
 	mustEmbedUnimplementedKeyValueServiceServer()
 }
 
@@ -127,6 +175,12 @@ func (UnimplementedKeyValueServiceServer) Update(context.Context, *UpdateRequest
 }
 func (UnimplementedKeyValueServiceServer) Delete(context.Context, *DeleteRequest) (*DeleteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
+}
+func (UnimplementedKeyValueServiceServer) Scan(*ScanRequest, grpc.ServerStreamingServer[Entry]) error {
+	return status.Error(codes.Unimplemented, "method Scan not implemented")
+}
+func (UnimplementedKeyValueServiceServer) Watch(*WatchRequest, grpc.ServerStreamingServer[Event]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedKeyValueServiceServer) mustEmbedUnimplementedKeyValueServiceServer() {}
 func (UnimplementedKeyValueServiceServer) testEmbeddedByValue()                         {}
@@ -221,6 +275,28 @@ func _KeyValueService_Delete_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _KeyValueService_Scan_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ScanRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(KeyValueServiceServer).Scan(m, &grpc.GenericServerStream[ScanRequest, Entry]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type KeyValueService_ScanServer = grpc.ServerStreamingServer[Entry]
+
+func _KeyValueService_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(KeyValueServiceServer).Watch(m, &grpc.GenericServerStream[WatchRequest, Event]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type KeyValueService_WatchServer = grpc.ServerStreamingServer[Event]
+
 // KeyValueService_ServiceDesc is the grpc.ServiceDesc for KeyValueService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -245,6 +321,17 @@ var KeyValueService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _KeyValueService_Delete_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Scan",
+			Handler:       _KeyValueService_Scan_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _KeyValueService_Watch_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "service/kv/kvpb/kv.proto",
 }
