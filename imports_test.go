@@ -83,6 +83,10 @@ var importRules = []importRule{
 		reason:    "e-mail is e-mail, whoever asks for it",
 	},
 	{
+		dirs: []string{"observe/..."}, ours: []string{".", "wire"},
+		reason: "what is seen of calls is seen through stats.Handler, which every wire feeds: no wire may need to know who looks",
+	},
+	{
 		dirs: []string{"link"}, ours: []string{},
 		forbidden: []string{"google.golang.org/grpc", "net/http"},
 		reason:    "a network knows nothing of what it carries; net.Listener and net.Conn are all that it shares with the rest",
@@ -120,7 +124,7 @@ var importRules = []importRule{
 // heavy modules are for the command and the lab.
 var heavy = []string{
 	"github.com/creachadair/jrpc2", "github.com/alecthomas/kong", "github.com/jedib0t/go-pretty", "github.com/HdrHistogram",
-	"golang.org/x/term", "testing", "github.com/google/go-cmp", "pgregory.net/rapid", "gvisor.dev/gvisor", module + "/link",
+	"github.com/prometheus", "go.opentelemetry.io", "golang.org/x/term", "testing", "github.com/google/go-cmp", "pgregory.net/rapid", "gvisor.dev/gvisor", module + "/link",
 }
 
 func TestImports(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -22,6 +21,8 @@ type serveCmd struct {
 	MailFrom   string        `placeholder:"ADDRESS" help:"employees: who e-mails are from (default everywire@localhost)."`
 	MaxMessage byteSize      `placeholder:"4MiB" help:"The largest message taken or sent (default 4MiB)."`
 	Drain      time.Duration `default:"10s" help:"How long calls in flight may take to finish when the server is stopped."`
+
+	observeFlags `group:"seen from outside"`
 
 	mail     *outbox.Outbox // of the flags, or nil
 	stopping []func()       // what services do when the server is being stopped
@@ -50,13 +51,17 @@ func (*serveCmd) Help() string {
 
   everywire serve kv --on any://:8080                    # every wire on one port
 
+  everywire serve kv --on rest://:8080 --admin localhost:9464 --log-calls
+  curl localhost:9464/metrics
+  go tool pprof http://localhost:9464/debug/pprof/profile?seconds=10
+
 Keys and values of kv are bytes; in JSON they are base64. SIGINT or SIGTERM stops the server when
 the calls in flight have ended, a second one stops it at once. "everywire targets" lists what a target may say.`
 }
 
 // Run serves until it is interrupted.
 func (c *serveCmd) Run(a *app) (err error) {
-	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
+	logger := c.logger(a)
 	if err := c.openOutbox(logger); err != nil {
 		return err
 	}
@@ -65,16 +70,25 @@ func (c *serveCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	server, err := wire.Serve(a.ctx, reg, c.On,
+	seen, err := c.start(a.ctx, logger, c.Services)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, seen.close(a.ctx)) }()
+	server, err := wire.Serve(a.ctx, reg, c.On, append(seen.options,
 		wire.WithLogger(logger), wire.WithDrainTimeout(c.Drain), wire.WithCodecs(codecs()...),
-		wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxMessage)}))
+		wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxMessage)}))...)
 	if err != nil {
 		return err
 	}
 	for _, t := range server.Targets() {
 		fmt.Fprintf(a.stdout, "serving %s on %v\n", strings.Join(c.Services, ", "), t)
 	}
+	if seen.admin != nil {
+		fmt.Fprintf(a.stdout, "metrics, profiles and health on http://%v/\n", seen.admin.addr)
+	}
 	<-a.ctx.Done()
+	seen.stopping()
 	fmt.Fprintf(a.stderr, "stopping: calls in flight have %v to finish; a second signal stops at once\n", c.Drain)
 	for _, stop := range c.stopping {
 		stop()
