@@ -124,7 +124,7 @@ var importRules = []importRule{
 // heavy modules are for the command and the lab.
 var heavy = []string{
 	"github.com/creachadair/jrpc2", "github.com/alecthomas/kong", "github.com/jedib0t/go-pretty", "github.com/HdrHistogram",
-	"github.com/prometheus", "go.opentelemetry.io", "golang.org/x/term", "testing", "github.com/google/go-cmp", "pgregory.net/rapid", "gvisor.dev/gvisor", module + "/link",
+	"github.com/prometheus", "go.opentelemetry.io", "golang.org/x/term", "testing", "github.com/google/go-cmp", "pgregory.net/rapid", "gvisor.dev/gvisor", "github.com/bufbuild/protocompile", module + "/link",
 }
 
 func TestImports(t *testing.T) {

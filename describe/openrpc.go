@@ -26,6 +26,9 @@ type Options struct {
 	// Server is the URL that an OpenAPI document's paths are appended to. It
 	// may be relative to where the document is; by default it is "/".
 	Server string
+	// Routes adds the HTTP routes of plain services to .proto files, as
+	// google.api.http, which google/api/annotations.proto defines.
+	Routes bool
 }
 
 // The parts of an OpenRPC document.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -33,8 +34,11 @@ type MethodDesc struct {
 	Input, Output *Message
 	// ClientStreaming and ServerStreaming say which sides stream.
 	ClientStreaming, ServerStreaming bool
-	// Idempotency is protobuf's idempotency_level; zero is unknown.
-	Idempotency descriptorpb.MethodOptions_IdempotencyLevel
+	// Options are the method's options, such as idempotency_level. The file that
+	// an extension among them is defined in is imported. Nil is none.
+	Options *descriptorpb.MethodOptions
+	// Doc is the method's comment; none if empty.
+	Doc string
 }
 
 // A FileSet is what [Files] derives.
@@ -56,6 +60,9 @@ type FileSet struct {
 // A derived name may also exist in the program's global registry, for example
 // when a generated client of the same service is linked in; the derived one
 // takes its place in the set.
+//
+// What is documented, methods and fields, has its text as leading comment: the
+// files have source code info of nothing else.
 //
 // It is an error if two Go types of the set have one protobuf name, or if a
 // service or method has a name that protobuf does not allow.
@@ -302,11 +309,52 @@ func (d *deriver) service(s ServiceDesc) error {
 		if m.ServerStreaming {
 			md.ServerStreaming = &m.ServerStreaming
 		}
-		if m.Idempotency != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN {
-			md.Options = &descriptorpb.MethodOptions{IdempotencyLevel: &m.Idempotency}
+		if m.Options != nil {
+			md.Options = m.Options
+			p.importExtensions(m.Options)
 		}
+		p.comment(m.Doc, fileService, int32(len(p.proto.Service)), serviceMethod, int32(len(sd.Method)))
 		sd.Method = append(sd.Method, md)
 	}
 	p.proto.Service = append(p.proto.Service, sd)
 	return nil
+}
+
+// importExtensions makes p import what options are defined in.
+func (p *packageFile) importExtensions(options proto.Message) {
+	options.ProtoReflect().Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		if fd.IsExtension() {
+			f := fd.ParentFile()
+			p.imports[f.Path()] = f
+		}
+		return true
+	})
+}
+
+// The numbers of the fields of descriptors that paths to comments consist of;
+// google.protobuf.SourceCodeInfo.Location.
+const (
+	fileMessage   = 4
+	fileService   = 6
+	messageField  = 2
+	serviceMethod = 2
+)
+
+// comment adds a leading comment to what is at path.
+func (p *packageFile) comment(text string, path ...int32) {
+	if text == "" {
+		return
+	}
+	if p.proto.SourceCodeInfo == nil {
+		p.proto.SourceCodeInfo = new(descriptorpb.SourceCodeInfo)
+	}
+	// Compilers keep the space that comments have behind their slashes.
+	var leading strings.Builder
+	for line := range strings.Lines(text) {
+		leading.WriteString(" " + strings.TrimRight(line, "\r\n") + "\n")
+	}
+	comment := leading.String()
+	p.proto.SourceCodeInfo.Location = append(p.proto.SourceCodeInfo.Location, &descriptorpb.SourceCodeInfo_Location{
+		Path: path, Span: []int32{0, 0, 0}, LeadingComments: &comment,
+	})
 }

@@ -25,8 +25,10 @@ func (d *deriver) message(m *Message) error {
 	dp := &descriptorpb.DescriptorProto{Name: &name}
 	// Into the file before its fields, so that messages stand in the order in
 	// which a reader meets them.
+	index := int32(len(p.proto.MessageType))
 	p.proto.MessageType = append(p.proto.MessageType, dp)
-	for _, f := range m.Fields {
+	for i, f := range m.Fields {
+		p.comment(f.Doc, fileMessage, index, messageField, int32(i))
 		if err := d.field(p, dp, m, f); err != nil {
 			return fmt.Errorf("%w (field %s of %s)", err, f.Name, m.Type)
 		}

@@ -141,7 +141,7 @@ func TestDescriptorOfGenerated(t *testing.T) {
 func TestFiles(t *testing.T) {
 	set, err := Files(
 		ServiceDesc{Name: "test.Service", Methods: []MethodDesc{
-			{Name: "Do", Input: mustOf[everything](t), Output: mustOf[Document](t), Idempotency: descriptorpb.MethodOptions_IDEMPOTENT},
+			{Name: "Do", Input: mustOf[everything](t), Output: mustOf[Document](t), Options: &descriptorpb.MethodOptions{IdempotencyLevel: descriptorpb.MethodOptions_IDEMPOTENT.Enum()}},
 			{Name: "Watch", Input: mustOf[node](t), Output: mustOf[status.Status](t), ServerStreaming: true},
 			{Name: "Unknown"},
 		}},

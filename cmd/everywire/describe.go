@@ -1,28 +1,24 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
+	"time"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
-
-	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/describe"
 )
 
 type describeCmd struct {
-	Services []string `arg:"" name:"service" help:"Built-in services, such as kv, or files with protobuf descriptors."`
-	As       string   `default:"openapi" placeholder:"FORMAT" help:"The kind of document: openapi or openrpc (default openapi)."`
-	Version  string   `placeholder:"3.1" help:"The version of OpenAPI: 3.1 or 3.0 (default 3.1)."`
-	Title    string   `placeholder:"TEXT" help:"The name of the API (default the names of the services)."`
-	Server   string   `placeholder:"URL" help:"openapi: what all paths are appended to (default /)."`
+	Sources []string      `arg:"" name:"source" help:"Built-in services, such as kv; files or folders with .proto files or descriptors; targets of servers."`
+	As      string        `placeholder:"FORM" help:"The form: ${forms} (default openapi)."`
+	Out     string        `placeholder:"DIR" type:"path" help:"Write the files into this folder, and not to standard output."`
+	Against string        `placeholder:"OLD" help:"Name the changes since OLD, a source as above, that break old clients."`
+	JSON    bool          `name:"json" help:"against: print the changes as JSON."`
+	Version string        `placeholder:"3.1" help:"openapi: the version, 3.1 or 3.0 (default 3.1)."`
+	Title   string        `placeholder:"TEXT" help:"openapi and openrpc: the name of the API (default the names of the services)."`
+	Server  string        `placeholder:"URL" help:"openapi: what all paths are appended to (default /)."`
+	Routes  bool          `help:"proto: with HTTP routes as google.api.http."`
+	Timeout time.Duration `default:"10s" help:"How long a server may take to say what it has."`
 }
 
 // Help is the long help with examples.
@@ -32,113 +28,70 @@ func (*describeCmd) Help() string {
   everywire describe kv
   everywire describe arith kv --as openapi --version 3.0 --server https://api.example/v1 >api.json
   everywire describe arith --as openrpc
+  everywire describe kv --as proto >kv.proto
+  everywire describe kv --as proto --routes --out proto
+  everywire describe grpc://localhost:9090 --as proto
+  everywire describe kv --against kv.proto
 
   protoc --include_imports --include_source_info -o shop.binpb shop.proto
   everywire describe shop.binpb --title Shop
 
-The document is JSON on standard output. A file is a google.protobuf.FileDescriptorSet, as protoc -o and buf build -o
-write it; all of its services are described. A server of the wire rest has the same document of itself at
-/openapi.json, and a server of jsonrpc answers rpc.discover with it.`
+The document goes to standard output. A file is a .proto file, what this command wrote, or a
+google.protobuf.FileDescriptorSet, as protoc -o and buf build -o write it; all of its services are described. Imports of
+.proto files are looked for from the folder that was named, or else from the file's and from the current one.
+
+A server of the wire grpc is asked by reflection. A server of rest has its document at /openapi.json and one of jsonrpc
+answers rpc.discover: these are printed as they are.
+
+With --against the exit status is 1 if a change breaks old clients. HTTP routes are compared if OLD has any.`
 }
 
-// formats are the documents that --as names.
-var formats = []string{"openapi", "openrpc"}
-
-// Run writes the document.
+// Run writes the document, or the changes.
 func (c *describeCmd) Run(a *app) error {
+	chosen, err := c.form()
+	if err != nil {
+		return err
+	}
+	if done, err := c.printServers(a); done || err != nil {
+		return err
+	}
+	methods, err := c.methods(a.ctx, c.Sources)
+	if err != nil {
+		return err
+	}
+	if c.Against != "" {
+		return c.compare(a, methods)
+	}
+	files, err := chosen.write(methods, describe.Options{Title: c.Title, OpenAPI: c.Version, Server: c.Server, Routes: c.Routes})
 	switch {
-	case !slices.Contains(formats, c.As):
-		return usagef("there is no format %q: the formats are %s", c.As, strings.Join(formats, ", "))
-	case c.As != "openapi" && (c.Version != "" || c.Server != ""):
-		return usagef("--version and --server are for --as openapi")
+	case err != nil:
+		return err
+	case c.Out != "":
+		return a.saveFiles(c.Out, files)
+	}
+	return a.printFiles(files)
+}
+
+// form checks the flags and returns the form that they ask for.
+func (c *describeCmd) form() (*form, error) {
+	name := c.As
+	if name == "" {
+		name = forms[0].name
+	}
+	i := slices.IndexFunc(forms, func(f form) bool { return f.name == name })
+	switch {
+	case i < 0:
+		return nil, usagef("there is no form %q: the forms are %s", name, formNames())
+	case c.Against != "" && (c.As != "" || c.Out != "" || c.Version != "" || c.Title != "" || c.Server != "" || c.Routes):
+		return nil, usagef("--against prints changes, and no document: of the other flags only --json and --timeout go with it")
+	case c.JSON && c.Against == "":
+		return nil, usagef("--json is for --against")
+	case name != "openapi" && (c.Version != "" || c.Server != ""):
+		return nil, usagef("--version and --server are for --as openapi")
+	case name != "proto" && c.Routes:
+		return nil, usagef("--routes is for --as proto")
 	case c.Version != "" && !slices.Contains(describe.OpenAPIVersions(), c.Version):
-		return usagef("there is no OpenAPI version %q: there are %s", c.Version, strings.Join(describe.OpenAPIVersions(), ", "))
+		return nil, usagef("there is no OpenAPI version %q: there are %s", c.Version, strings.Join(describe.OpenAPIVersions(), ", "))
 	}
-	methods, err := c.methods()
-	if err != nil {
-		return err
-	}
-	options := describe.Options{Title: c.Title, OpenAPI: c.Version, Server: c.Server}
-	document := describe.OpenAPI
-	if c.As == "openrpc" {
-		document = describe.OpenRPC
-	}
-	text, err := document(methods, options)
-	if err != nil {
-		return err
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, text, "", "  "); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(a.stdout, &indented)
-	return err
-}
-
-// methods are those of the services and files that were named.
-func (c *describeCmd) methods() ([]*everywire.Method, error) {
-	var services []string
-	var all []*everywire.Method
-	seen := map[string]string{} // the service's argument
-	for _, name := range c.Services {
-		if slices.ContainsFunc(builtins, func(b builtin) bool { return b.name == name }) {
-			services = append(services, name)
-			continue
-		}
-		if _, err := os.Stat(name); err != nil {
-			return nil, usagef("%q is neither a service nor a file: the services are %s", name, builtinNames())
-		}
-		methods, err := methodsOfFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for _, m := range methods {
-			if other, ok := seen[m.Service]; ok && other != name {
-				return nil, usagef("the service %s is in %s and in %s", m.Service, other, name)
-			}
-			seen[m.Service] = name
-		}
-		all = append(all, methods...)
-	}
-	reg, err := registryOf(services, &serveCmd{})
-	if err != nil {
-		return nil, err
-	}
-	return append(reg.Methods(), all...), nil
-}
-
-// methodsOfFile reads the services of a set of descriptors, in the file's order.
-func methodsOfFile(name string) ([]*everywire.Method, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	var set descriptorpb.FileDescriptorSet
-	if err := proto.Unmarshal(text, &set); err != nil || len(set.GetFile()) == 0 {
-		return nil, usagef("it is no google.protobuf.FileDescriptorSet: make one by protoc --include_imports -o FILE")
-	}
-	files, err := protodesc.NewFiles(&set)
-	if err != nil {
-		return nil, err
-	}
-	var methods []*everywire.Method
-	for _, f := range set.GetFile() {
-		d, err := files.FindFileByPath(f.GetName())
-		if err != nil {
-			return nil, err
-		}
-		methods = append(methods, methodsOfServices(d.Services())...)
-	}
-	if len(methods) == 0 {
-		return nil, usagef("it has no services")
-	}
-	return methods, nil
-}
-
-func methodsOfServices(services protoreflect.ServiceDescriptors) []*everywire.Method {
-	var methods []*everywire.Method
-	for i := range services.Len() {
-		methods = append(methods, everywire.MethodsOf(services.Get(i))...)
-	}
-	return methods
+	return &forms[i], nil
 }

@@ -100,16 +100,16 @@ func TestDescribeMistakes(t *testing.T) {
 		args   []string
 		status int
 	}{
-		`there is no format "proto": the formats are openapi, openrpc`:   {[]string{"kv", "--as", "proto"}, exitUsage},
-		`there is no OpenAPI version "2.0": there are 3.1, 3.0`:          {[]string{"kv", "--version", "2.0"}, exitUsage},
-		`--version and --server are for --as openapi`:                    {[]string{"kv", "--as", "openrpc", "--version", "3.0"}, exitUsage},
-		`"nope" is neither a service nor a file: the services are arith`: {[]string{"nope"}, exitUsage},
-		`the service "kv" is given twice`:                                {[]string{"kv", "kv"}, exitUsage},
-		`describe.go: it is no google.protobuf.FileDescriptorSet`:        {[]string{"describe.go"}, exitUsage},
-		`empty.binpb: it has no services`:                                {[]string{empty}, exitUsage},
-		`alone.binpb: proto: could not resolve`:                          {[]string{alone}, exitFailure},
-		`the service shop.Shop is in ` + good + ` and in ` + other:       {[]string{good, other}, exitUsage},
-		`expected "<service> ..."`:                                       {nil, exitUsage},
+		`there is no form "wsdl": the forms are openapi, openrpc, proto`:                   {[]string{"kv", "--as", "wsdl"}, exitUsage},
+		`there is no OpenAPI version "2.0": there are 3.1, 3.0`:                            {[]string{"kv", "--version", "2.0"}, exitUsage},
+		`--version and --server are for --as openapi`:                                      {[]string{"kv", "--as", "openrpc", "--version", "3.0"}, exitUsage},
+		`nope: it is neither a service nor a file nor a target: the services are arith`:    {[]string{"nope"}, exitUsage},
+		`the service "kv" is given twice`:                                                  {[]string{"kv", "kv"}, exitUsage},
+		`describe.go: it is neither a .proto file nor a google.protobuf.FileDescriptorSet`: {[]string{"describe.go"}, exitUsage},
+		`empty.binpb: it has no services`:                                                  {[]string{empty}, exitUsage},
+		`alone.binpb: proto: could not resolve`:                                            {[]string{alone}, exitFailure},
+		`the service shop.Shop is in ` + good + ` and in ` + other:                         {[]string{good, other}, exitUsage},
+		`expected "<source> ..."`:                                                          {nil, exitUsage},
 	} {
 		status, stdout, stderr := runDescribe(t, c.args...)
 		// The library varies its white space, so that nobody relies on its words.

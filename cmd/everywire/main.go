@@ -34,7 +34,7 @@ type cli struct {
 	Compare  compareCmd  `cmd:"" help:"Measure what each wire costs on this machine: the main job."`
 	Serve    serveCmd    `cmd:"" help:"Serve built-in services on any number of targets."`
 	Call     callCmd     `cmd:"" help:"Call a method on any target, JSON in and out."`
-	Describe describeCmd `cmd:"" help:"Write the OpenAPI or OpenRPC document of services."`
+	Describe describeCmd `cmd:"" help:"Write what describes services, or what has changed of them: OpenAPI, OpenRPC, .proto files."`
 	Report   reportCmd   `cmd:"" help:"Make the report of a recorded run again."`
 	Targets  targetsCmd  `cmd:"" help:"List wires, transports and the options of targets."`
 	Version  versionCmd  `cmd:"" help:"Print the version and what it was built from."`
@@ -82,7 +82,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		kong.Exit(func(int) { exited = true }), // --help
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(a),
-		kong.Vars{"classic": strings.Join(classicArms, ", "), "links": strings.Join(link.Presets(), ", ")},
+		kong.Vars{"forms": formNames(), "classic": strings.Join(classicArms, ", "), "links": strings.Join(link.Presets(), ", ")},
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "everywire:", err)

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/describe"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire"
 )
@@ -91,16 +92,7 @@ func notes() *service {
 // descriptors, in base64.
 func (s *service) descriptors(t *testing.T) string {
 	t.Helper()
-	desc := schema.ServiceDesc{Name: "test.Notes"}
-	for _, m := range s.reg.Methods() {
-		desc.Methods = append(desc.Methods, schema.MethodDesc{
-			Name: m.Name, Input: m.Input, Output: m.Output,
-			ClientStreaming: m.Kind == everywire.ClientStream || m.Kind == everywire.BidiStream,
-			ServerStreaming: m.Kind == everywire.ServerStream || m.Kind == everywire.BidiStream,
-			Idempotency:     descriptorpb.MethodOptions_IdempotencyLevel(m.Idempotency),
-		})
-	}
-	set, err := schema.Files(desc)
+	set, err := schema.Files(describe.Services(s.reg.Methods(), false)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/describe"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
@@ -61,7 +61,7 @@ func (s streamWithContext) Context() context.Context { return s.ctx }
 func registerReflection(cfg *rpc.ServerConfig, s *grpc.Server) {
 	opts := reflection.ServerOptions{
 		Services:           s,
-		DescriptorResolver: resolvers{describe(cfg), protoregistry.GlobalFiles},
+		DescriptorResolver: resolvers{descriptors(cfg), protoregistry.GlobalFiles},
 	}
 	r := registrar{server: s, codecs: cfg.Codecs}
 	if !registered(cfg.Registry, reflectionpb.ServerReflection_ServiceDesc.ServiceName) {
@@ -72,11 +72,11 @@ func registerReflection(cfg *rpc.ServerConfig, s *grpc.Server) {
 	}
 }
 
-// describe returns the descriptors of the registry's services. One that
+// descriptors returns those of the registry's services. One that
 // protobuf cannot describe, for instance for its name, is callable all the
 // same: it is left out, and the log says why.
-func describe(cfg *rpc.ServerConfig) protodesc.Resolver {
-	all := serviceDescs(cfg.Registry)
+func descriptors(cfg *rpc.ServerConfig) protodesc.Resolver {
+	all := describe.Services(cfg.Registry.Methods(), true)
 	if set, err := schema.Files(all...); err == nil {
 		return set.Files
 	}
@@ -91,28 +91,6 @@ func describe(cfg *rpc.ServerConfig) protodesc.Resolver {
 		good, files = append(good, sd), set.Files
 	}
 	return files
-}
-
-func serviceDescs(reg *everywire.Registry) []schema.ServiceDesc {
-	var all []schema.ServiceDesc
-	for _, m := range reg.Methods() { // sorted by service
-		if len(all) == 0 || all[len(all)-1].Name != m.Service {
-			all = append(all, schema.ServiceDesc{Name: m.Service})
-		}
-		sd := &all[len(all)-1]
-		if m.Desc != nil {
-			sd.Desc = m.Desc.Parent().(protoreflect.ServiceDescriptor)
-		}
-		sd.Methods = append(sd.Methods, schema.MethodDesc{
-			Name:            m.Name,
-			Input:           m.Input,
-			Output:          m.Output,
-			ClientStreaming: m.Kind == everywire.ClientStream || m.Kind == everywire.BidiStream,
-			ServerStreaming: m.Kind == everywire.ServerStream || m.Kind == everywire.BidiStream,
-			Idempotency:     descriptorpb.MethodOptions_IdempotencyLevel(m.Idempotency),
-		})
-	}
-	return all
 }
 
 // resolvers asks each in turn.
