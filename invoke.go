@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -44,7 +45,19 @@ func (m *Method) grpcUnary(_ any, ctx context.Context, dec func(any) error, oute
 		ctx, stop = clamp(ctx, h.reg.maxCallTime)
 		defer stop()
 	}
-	return h.unary(h.impl, ctx, dec, chainUnary(outer, h.reg.chainUnary))
+	if outer == nil && len(h.reg.chainUnary) == 0 {
+		if reply, err = h.unary(h.impl, ctx, dec, nil); err != nil {
+			err = ofHandler(err)
+		}
+		return reply, err
+	}
+	var began atomic.Bool
+	began.Store(true) // of a handler that does not ask its interceptor
+	reply, err = h.unary(h.impl, ctx, dec, chainUnary(outer, h.reg.chainUnary, &began))
+	if err != nil && began.Load() {
+		err = ofHandler(err)
+	}
+	return reply, err
 }
 
 // Stream runs a streaming method over the given stream. Interceptors and
@@ -69,7 +82,11 @@ func (m *Method) grpcStream(_ any, stream grpc.ServerStream) (err error) {
 		IsClientStream: m.Kind != ServerStream,
 		IsServerStream: m.Kind != ClientStream,
 	}
-	return chainStream(h.reg.chainStream, info, h.stream)(h.impl, stream)
+	var began atomic.Bool
+	if err = chainStream(h.reg.chainStream, info, h.stream, &began)(h.impl, stream); err != nil && began.Load() {
+		err = ofHandler(err)
+	}
+	return err
 }
 
 func (h *methodHandler) panicked(ctx context.Context, m *Method, p any) error {
@@ -79,12 +96,15 @@ func (h *methodHandler) panicked(ctx context.Context, m *Method, p any) error {
 	return status.Errorf(codes.Internal, "panic in the handler of %s", m.FullName())
 }
 
-// chainUnary makes one interceptor of outer (if any) and chain; nil if none.
-func chainUnary(outer grpc.UnaryServerInterceptor, chain []grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
-	if len(chain) == 0 {
-		return outer
-	}
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// chainUnary makes one interceptor of outer (if any) and chain. It sets began
+// when the handler begins: an interceptor may not let it.
+func chainUnary(outer grpc.UnaryServerInterceptor, chain []grpc.UnaryServerInterceptor, began *atomic.Bool) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, last grpc.UnaryHandler) (any, error) {
+		began.Store(false)
+		handler := func(ctx context.Context, req any) (any, error) {
+			began.Store(true)
+			return last(ctx, req)
+		}
 		for i := len(chain) - 1; i >= 0; i-- {
 			handler = bindUnary(chain[i], info, handler)
 		}
@@ -99,7 +119,13 @@ func bindUnary(ic grpc.UnaryServerInterceptor, info *grpc.UnaryServerInfo, next 
 	return func(ctx context.Context, req any) (any, error) { return ic(ctx, req, info, next) }
 }
 
-func chainStream(chain []grpc.StreamServerInterceptor, info *grpc.StreamServerInfo, handler grpc.StreamHandler) grpc.StreamHandler {
+// chainStream is chainUnary for streams.
+func chainStream(chain []grpc.StreamServerInterceptor, info *grpc.StreamServerInfo, handler grpc.StreamHandler, began *atomic.Bool) grpc.StreamHandler {
+	last := handler
+	handler = func(srv any, ss grpc.ServerStream) error {
+		began.Store(true)
+		return last(srv, ss)
+	}
 	for i := len(chain) - 1; i >= 0; i-- {
 		ic, next := chain[i], handler
 		handler = func(srv any, ss grpc.ServerStream) error { return ic(srv, ss, info, next) }

@@ -191,12 +191,7 @@ func (m *Method) describe(desc protoreflect.MethodDescriptor) {
 	if !ok || opts == nil {
 		return
 	}
-	switch opts.GetIdempotencyLevel() {
-	case descriptorpb.MethodOptions_NO_SIDE_EFFECTS:
-		m.Idempotency = NoSideEffects
-	case descriptorpb.MethodOptions_IDEMPOTENT:
-		m.Idempotency = Idempotent
-	}
+	m.Idempotency = idempotencyOf(opts)
 	if !proto.HasExtension(opts, annotations.E_Http) {
 		return
 	}

@@ -332,7 +332,9 @@ func TestShutdownRefusesNewRequests(t *testing.T) {
 	<-f.began
 	down := make(chan error, 1)
 	go func() { down <- srv.Shutdown(t.Context()) }()
-	const refused = `{"jsonrpc":"2.0","error":{"code":-32014,"message":"the server is shutting down"},"id":1}`
+	// The detail says that the call has not run, see docs/spec/resilience.md.
+	const refused = `{"jsonrpc":"2.0","error":{"code":-32014,"message":"the server is shutting down",` +
+		`"data":{"details":[{"type":"google.rpc.ErrorInfo","value":"CgxDQUxMX05PVF9SVU4SCWV2ZXJ5d2lyZQ=="}]}},"id":1}`
 	for { // until the shutdown has reached the connection
 		c.send(sumRequestLine)
 		if got := c.line(); got == refused {

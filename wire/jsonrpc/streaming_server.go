@@ -156,7 +156,8 @@ func (t *streamTask) answer(dst []byte) []byte {
 	case r.unknown != nil:
 		return c.fail(status.Convert(r.unknown))
 	case t.full:
-		return c.fail(status.Newf(codes.ResourceExhausted, "too many streams are open on this connection: the limit is %d", t.session.maxStreams()))
+		return c.fail(status.Convert(everywire.NotRun(status.Errorf(codes.ResourceExhausted,
+			"too many streams are open on this connection: the limit is %d", t.session.maxStreams()))))
 	}
 	flow := &serverFlow{task: t, call: c, kind: r.entry.Form.Method.Kind}
 	outcome := c.service.cfg.Stream(t.ctx, &rpc.IncomingStream{

@@ -314,7 +314,8 @@ func TestTooManyStreams(t *testing.T) {
 		<-f.began
 	}
 	c.send(opening(3))
-	c.wantLine(`{"jsonrpc":"2.0","error":{"code":-32008,"message":"too many streams are open on this connection: the limit is 2"},"id":3}`)
+	c.wantLine(`{"jsonrpc":"2.0","error":{"code":-32008,"message":"too many streams are open on this connection: the limit is 2",` +
+		`"data":{"details":[{"type":"google.rpc.ErrorInfo","value":"CgxDQUxMX05PVF9SVU4SCWV2ZXJ5d2lyZQ=="}]}},"id":3}`)
 	c.send(strings.Replace(sumRequestLine, `"id":1`, `"id":9`, 1) + "\n")
 	c.wantLine(`{"jsonrpc":"2.0","result":41,"id":9}`)
 	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":0}}` + "\n")

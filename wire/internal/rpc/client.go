@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/everywire/everywire"
 )
@@ -42,7 +38,8 @@ type Outgoing struct {
 	Header, Trailer metadata.MD
 	Peer            *peer.Peer
 
-	args, reply                  any // of a unary call
+	args, reply                  any  // of a unary call
+	encoded                      bool // a unary call: before that, nothing was sent
 	maxSend, maxRecv             int
 	clientStreams, serverStreams bool
 	stats                        *clientStats
@@ -72,14 +69,21 @@ func (c *ClientConfig) Invoke(ctx context.Context, path string, args, reply any,
 		}
 	}()
 	if err != nil {
+		err = NotSent(err)
 		return err
 	}
 	ctx, err = c.prepare(ctx, call, o.creds)
 	switch {
 	case err == nil:
 		err = callError(ctx, roundTrip(ctx, call))
+		if err != nil && !call.encoded {
+			err = NotSent(err)
+		}
 	case call.stats == nil:
+		err = NotSent(err)
 		return err
+	default:
+		err = NotSent(err)
 	}
 	if call.Header != nil || err == nil {
 		call.stats.receivedHeader(call)
@@ -160,6 +164,7 @@ func (call *Outgoing) Sent(n int) error {
 	if n > call.maxSend {
 		return tooLarge("trying to send", n, call.maxSend)
 	}
+	call.encoded = true
 	call.stats.sentHeader(call)
 	call.stats.sent(call.args, n)
 	return nil
@@ -176,16 +181,9 @@ func (call *Outgoing) CheckReceived(n int) error {
 // MayRepeat reports whether the method says that it may run twice.
 func (call *Outgoing) MayRepeat() bool {
 	if call.Method != nil {
-		return call.Method.Idempotency != everywire.IdempotencyUnknown
+		return call.Method.Idempotency.MayRepeat()
 	}
-	// A generated client knows its method without having been told.
-	name := strings.Replace(call.Path[1:], "/", ".", 1)
-	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
-	if err != nil {
-		return false
-	}
-	options, ok := d.Options().(*descriptorpb.MethodOptions)
-	return ok && options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN
+	return everywire.IdempotencyOf(nil, call.Path).MayRepeat()
 }
 
 // MaxReceive is the largest reply in bytes that the call may take.
@@ -198,10 +196,14 @@ func (call *Outgoing) Received(n int) { call.stats.received(call.reply, n) }
 // A call that waits for ready tries again, with back-off, until ctx ends;
 // others fail at once.
 func (call *Outgoing) Reach(ctx context.Context, try func() error) error {
+	var earlier error // an attempt that may have run
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
-		err := try()
+		err := After(earlier, try())
 		if err == nil || !call.WaitForReady {
 			return err
+		}
+		if everywire.MayHaveRun(err) {
+			earlier = err
 		}
 		var unreachable *DialError
 		if !errors.As(err, &unreachable) {
@@ -212,16 +214,24 @@ func (call *Outgoing) Reach(ctx context.Context, try func() error) error {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return status.Errorf(status.FromContextError(ctx.Err()).Code(), "%v while waiting for a server: %v", ctx.Err(), err)
+			end := status.Errorf(status.FromContextError(ctx.Err()).Code(), "%v while waiting for a server: %v", ctx.Err(), err)
+			return After(earlier, NotSent(end))
 		}
 	}
 }
 
 // callError is the status of a failure: its own, or that of ctx if it has
-// ended, else Unavailable.
+// ended, else Unavailable. What is known of the call's fate stays known.
 func callError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
+	}
+	return withFate(statusError(ctx, err), everywire.MayHaveRun(err))
+}
+
+func statusError(ctx context.Context, err error) error {
+	if f, ok := err.(*fateError); ok { //nolint:errorlint // the outermost error, by intent
+		err = f.error
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil && !isServerStatus(err) {
 		return status.FromContextError(ctxErr).Err()

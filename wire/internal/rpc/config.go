@@ -149,6 +149,9 @@ type DialError struct {
 func (e *DialError) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.Target, e.Err) }
 func (e *DialError) Unwrap() error { return e.Err }
 
+// MayHaveRun is what [everywire.MayHaveRun] asks.
+func (*DialError) MayHaveRun() bool { return false }
+
 // GRPCStatus makes the error Unavailable to the status package.
 func (e *DialError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 

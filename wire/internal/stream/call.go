@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // A call is one request of this end that waits for its reply.
@@ -104,7 +106,7 @@ func (c *Conn) do(ctx context.Context, x Exchange) error {
 	c.raiseLimit(x.MaxFrame())
 	p, err := c.register(nil)
 	if err != nil {
-		return c.broken(err, false)
+		return c.unsent(err)
 	}
 	end, err := c.request(ctx, x, p)
 	if err != nil {
@@ -151,14 +153,14 @@ func (c *Conn) request(ctx context.Context, x Exchange, p *call) (end int64, err
 	if err != nil {
 		forget()
 		unit.free()
-		return 0, err
+		return 0, rpc.NotSent(err)
 	}
 	if len(unit.b) >= suspectAt {
 		c.suspect.Store(true)
 	}
 	if end, err = c.w.write(ctx, unit); err != nil {
 		forget()
-		return 0, c.broken(err, false)
+		return 0, c.unsent(err)
 	}
 	return end, nil
 }

@@ -14,6 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // ClientConfig is what a [Client] is made from.
@@ -101,9 +104,9 @@ func (c *Client) Do(ctx context.Context, x Exchange) (*peer.Peer, error) {
 		conn, err := c.connect(ctx)
 		if err != nil {
 			if first != nil && ctx.Err() == nil {
-				err = &againError{first, err}
+				return nil, &againError{first, err}
 			}
-			return nil, err
+			return nil, rpc.After(first, rpc.NotSent(err))
 		}
 		err = conn.do(ctx, x)
 		c.release(conn)
@@ -111,11 +114,8 @@ func (c *Client) Do(ctx context.Context, x Exchange) (*peer.Peer, error) {
 			return conn.peer, nil
 		}
 		var broken *BrokenError
-		if !errors.As(err, &broken) {
-			return conn.peer, err
-		}
-		if attempt == attempts || broken.Written && !x.MayRepeat() {
-			return conn.peer, err
+		if !errors.As(err, &broken) || attempt == attempts || broken.Written && !x.MayRepeat() {
+			return conn.peer, rpc.After(first, err)
 		}
 		if first == nil || broken.Written {
 			first = err
@@ -130,6 +130,9 @@ func (e *againError) Error() string { return e.GRPCStatus().Message() }
 
 // Unwrap gives the reason why there is no other connection.
 func (e *againError) Unwrap() error { return e.again }
+
+// MayHaveRun is what [everywire.MayHaveRun] asks.
+func (e *againError) MayHaveRun() bool { return everywire.MayHaveRun(e.first) }
 
 // GRPCStatus makes the error Unavailable to the status package.
 func (e *againError) GRPCStatus() *status.Status {

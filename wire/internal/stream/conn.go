@@ -156,11 +156,11 @@ func (c *Conn) Send(ctx context.Context, add func(dst []byte) ([]byte, error)) (
 		return c.peer, err
 	}
 	end, err := c.w.write(ctx, unit)
-	if err == nil {
-		err = c.w.flushed(ctx, end)
-	}
 	if err != nil {
-		return c.peer, c.broken(err, false)
+		return c.peer, c.unsent(err)
+	}
+	if err := c.w.flushed(ctx, end); err != nil {
+		return c.peer, c.broken(err, c.w.isWritten(ctx, end))
 	}
 	return c.peer, nil
 }
@@ -181,6 +181,9 @@ type BrokenError struct {
 
 func (e *BrokenError) Error() string { return e.GRPCStatus().Message() }
 func (e *BrokenError) Unwrap() error { return e.Err }
+
+// MayHaveRun is what [everywire.MayHaveRun] asks.
+func (e *BrokenError) MayHaveRun() bool { return e.Written }
 
 // GRPCStatus makes the error Unavailable to the status package.
 func (e *BrokenError) GRPCStatus() *status.Status {
@@ -208,6 +211,15 @@ func (c *Conn) broken(err error, written bool) error {
 		return err
 	}
 	return &BrokenError{Written: written, Err: reworded(err)}
+}
+
+// unsent is broken for a call of which nothing was written.
+func (c *Conn) unsent(err error) error {
+	err = c.broken(err, false)
+	if _, is := err.(*BrokenError); !is { //nolint:errorlint // broken makes it
+		err = rpc.NotSent(err)
+	}
+	return err
 }
 
 // reworded is why a connection broke, for somebody who does not know what an

@@ -65,7 +65,7 @@ func (c *Conn) OpenStream(ctx context.Context, x Exchange, grant func(dst []byte
 	s.broken = broken
 	p, err := c.register(s)
 	if err != nil {
-		return nil, c.broken(err, false)
+		return nil, c.unsent(err)
 	}
 	id := p.id
 	s.grant = func(dst []byte, n int) []byte { return grant(dst, id, n) }

@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/everywire/everywire"
 )
 
 // flushAt is the length of replies that a reader collects before it writes
@@ -16,8 +18,8 @@ import (
 const flushAt = 32 << 10
 
 var (
-	errShuttingDown = status.Error(codes.Unavailable, "the server is shutting down")
-	errTooMany      = status.Error(codes.ResourceExhausted, "too many calls are running on this connection")
+	errShuttingDown = everywire.NotRun(status.Error(codes.Unavailable, "the server is shutting down"))
+	errTooMany      = everywire.NotRun(status.Error(codes.ResourceExhausted, "too many calls are running on this connection"))
 	errDeaf         = errors.New("the peer sends requests and does not read the replies")
 	errGone         = status.Error(codes.Canceled, "the connection has ended")
 )
