@@ -6,6 +6,11 @@ type Codec struct{}
 // Name returns "msgpack".
 func (Codec) Name() string { return "msgpack" }
 
+// MediaTypes are the one in use, and two that were there before it.
+func (Codec) MediaTypes() []string {
+	return []string{"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"}
+}
+
 // Append appends the encoding of msg to dst and returns the extended slice.
 // msg is a pointer to a generated message, to a plain struct or to a
 // [schema.Document]. The fields of a message stand in the order of their

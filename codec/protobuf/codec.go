@@ -29,6 +29,11 @@ type Codec struct{}
 // Name returns "protobuf".
 func (Codec) Name() string { return "protobuf" }
 
+// MediaTypes are the one in use, and the one with the x- of before.
+func (Codec) MediaTypes() []string {
+	return []string{"application/protobuf", "application/x-protobuf"}
+}
+
 // Append appends the encoding of msg to dst and returns the extended slice.
 // msg is a pointer to a generated message, to a plain struct or to a
 // [schema.Document]. On error it returns dst as it was; the error names the

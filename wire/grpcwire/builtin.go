@@ -46,7 +46,7 @@ func registerHealth(cfg *rpc.ServerConfig, s *grpc.Server, h *health.Server, wat
 			return sd.Handler(srv, streamWithContext{ss, ctx})
 		}
 	}
-	registrar{server: s, codecs: cfg.Codecs}.RegisterService(&desc, h) //nolint:contextcheck // watches outlives this call
+	registrar{server: s, cfg: cfg}.RegisterService(&desc, h) //nolint:contextcheck // watches outlives this call
 }
 
 type streamWithContext struct {
@@ -63,7 +63,7 @@ func registerReflection(cfg *rpc.ServerConfig, s *grpc.Server) {
 		Services:           s,
 		DescriptorResolver: resolvers{descriptors(cfg), protoregistry.GlobalFiles},
 	}
-	r := registrar{server: s, codecs: cfg.Codecs}
+	r := registrar{server: s, cfg: cfg}
 	if !registered(cfg.Registry, reflectionpb.ServerReflection_ServiceDesc.ServiceName) {
 		reflectionpb.RegisterServerReflectionServer(r, reflection.NewServerV1(opts))
 	}

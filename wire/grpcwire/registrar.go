@@ -16,7 +16,7 @@ import (
 // [framesOnly]: it wraps their handlers so that messages pass in frames.
 type registrar struct {
 	server *grpc.Server
-	codecs *rpc.Codecs // that calls can have
+	cfg    *rpc.ServerConfig
 	// requests is set if calls come by [Handler], which knows their peers.
 	requests bool
 }
@@ -35,12 +35,23 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	r.server.RegisterService(&framed, impl)
 }
 
+// codecFor returns the codec of a call of m, which is nil for a service that comes
+// with the wire. The error says why there is none.
+func (r registrar) codecFor(ctx context.Context, m *everywire.Method) (everywire.Codec, error) {
+	codec, err := codecOf(ctx, r.cfg.Codecs)
+	if err == nil && m != nil {
+		err = rpc.Carries(codec, m)
+	}
+	return codec, err
+}
+
 func (r registrar) unary(name string, handler grpc.MethodHandler) grpc.MethodHandler {
+	m, _ := r.cfg.Registry.Lookup("/" + name)
 	return func(srv any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
 		if r.requests {
 			ctx = withPeer(ctx)
 		}
-		codec, err := codecOf(ctx, r.codecs)
+		codec, err := r.codecFor(ctx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -53,8 +64,9 @@ func (r registrar) unary(name string, handler grpc.MethodHandler) grpc.MethodHan
 }
 
 func (r registrar) stream(name string, handler grpc.StreamHandler) grpc.StreamHandler {
+	m, _ := r.cfg.Registry.Lookup("/" + name)
 	return func(srv any, ss grpc.ServerStream) error {
-		codec, err := codecOf(ss.Context(), r.codecs)
+		codec, err := r.codecFor(ss.Context(), m)
 		if err != nil {
 			return err
 		}
@@ -77,6 +89,9 @@ func receive(name string, codec everywire.Codec, v any, dec func(any) error) err
 	}
 	if _, ok := status.FromError(f.err); ok {
 		return f.err
+	}
+	if err := rpc.HasForm(codec, v); err != nil { // of a service that comes with the wire
+		return status.Errorf(codes.Unimplemented, "the codec %s has no form for requests of %s: %v", codec.Name(), name, err)
 	}
 	return status.Errorf(codes.InvalidArgument, "request of %s: %v", name, f.err)
 }

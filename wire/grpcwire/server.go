@@ -61,7 +61,7 @@ func newServer(cfg *rpc.ServerConfig, requests bool, opts ...grpc.ServerOption) 
 	s := &server{grpc: grpc.NewServer(opts...), health: health.NewServer()}
 	watches, stop := context.WithCancel(context.Background())
 	s.stopWatches = stop
-	cfg.Registry.RegisterTo(registrar{s.grpc, cfg.Codecs, requests})
+	cfg.Registry.RegisterTo(registrar{s.grpc, cfg, requests})
 	registerHealth(cfg, s.grpc, s.health, watches)
 	registerReflection(cfg, s.grpc)
 	return s

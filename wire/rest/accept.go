@@ -110,13 +110,13 @@ func (x *exchange) readTimeout(r *http.Request) (no *refusal) {
 // together from several places is put together as JSON.
 func (x *exchange) assemble(r *http.Request, header http.Header, body []byte) (message []byte, err error) {
 	e := x.endpoint
-	if x.bodyFormat != jsonFormat && (body == nil || !e.plainBody) {
+	if !x.bodyFormat.isJSON && (body == nil || !e.plainBody) {
 		if body != nil {
 			if body, err = toJSON(nil, x.bodyFormat, body); err != nil {
 				return nil, fmt.Errorf("the body: %w", err)
 			}
 		}
-		x.bodyFormat = jsonFormat
+		x.bodyFormat = x.h.formats.json
 	}
 	return x.request(e, x.values, r.URL.RawQuery, header, body)
 }
@@ -140,7 +140,7 @@ func (h *handler) route(x *exchange, r *http.Request) *refusal {
 // none. What can be refused by the head alone is refused before the body is
 // read.
 func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
-	x.bodyFormat = jsonFormat
+	x.bodyFormat = h.formats.json
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
@@ -148,7 +148,7 @@ func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	coding, no := x.bodyHead(r.Header)
+	coding, no := x.bodyHead(r)
 	if no != nil {
 		// A chunked body may turn out to be empty; then its type is no matter.
 		if r.ContentLength < 0 && isEmpty(r) {
@@ -182,18 +182,24 @@ func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
 }
 
 // bodyHead reads what the head says about a body.
-func (x *exchange) bodyHead(h http.Header) (httpbody.Coding, *refusal) {
+func (x *exchange) bodyHead(r *http.Request) (httpbody.Coding, *refusal) {
 	coding := httpbody.Identity
 	var err error
-	if lines := h["Content-Encoding"]; len(lines) > 0 {
+	if lines := r.Header["Content-Encoding"]; len(lines) > 0 {
 		if coding, err = httpbody.Encoded(lines); err != nil {
 			return coding, refuse(http.StatusUnsupportedMediaType, codes.InvalidArgument, "%v", err).with("Accept-Encoding", httpbody.Supported+", identity")
 		}
 	}
-	if x.bodyFormat, err = formatOf(h); err != nil {
-		x.bodyFormat = jsonFormat
-		return coding, refuse(http.StatusUnsupportedMediaType, codes.InvalidArgument, "%v", err).with("Accept", mediaTypes)
+	fs := x.h.formats
+	f, err := fs.of(r.Header)
+	if err != nil {
+		return coding, refuse(http.StatusUnsupportedMediaType, codes.InvalidArgument, "%v", err).with("Accept", types(fs.all))
 	}
+	if err := f.reads(x.endpoint, r.URL.RawQuery); err != nil {
+		want := types(fs.readable(x.endpoint, r.URL.RawQuery))
+		return coding, refuse(http.StatusUnsupportedMediaType, codes.Unimplemented, "%v: want one of %s", err, want).with("Accept", want)
+	}
+	x.bodyFormat = f
 	return coding, nil
 }
 

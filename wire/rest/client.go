@@ -26,6 +26,7 @@ import (
 
 type conn struct {
 	cfg       rpc.ClientConfig
+	formats   *formats
 	format    *format         // of requests
 	coding    httpbody.Coding // of long requests
 	wants     http.Header     // what requests say about replies
@@ -53,17 +54,22 @@ func NewHTTP3Conn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 }
 
 func newConn(cfg *rpc.ClientConfig, over func(*rpc.ClientConfig) (transport, error)) (rpc.Conn, error) {
-	c := &conn{cfg: *cfg, format: jsonFormat, wants: http.Header{}, scheme: "http", host: "localhost", prefix: strings.TrimSuffix(cfg.Path, "/"), agent: []string{cfg.UserAgent}}
+	formats, err := newFormats(cfg.Codecs)
+	if err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
+	}
+	codec, err := cfg.Codec(formats.json.codec.Name())
+	if err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
+	}
+	c := &conn{cfg: *cfg, formats: formats, format: formats.ofCodec(codec.Name()), wants: http.Header{}, scheme: "http", host: "localhost", prefix: strings.TrimSuffix(cfg.Path, "/"), agent: []string{cfg.UserAgent}}
 	if len(cfg.Addrs) > 0 && !strings.Contains(cfg.Addrs[0], "/") { // not the path of a socket
 		c.host = cfg.Addrs[0]
 	}
 	if cfg.TLS != nil {
 		c.scheme = "https"
 	}
-	if name := cfg.Options["codec"]; name != "" && name != jsonFormat.codec.Name() {
-		if c.format = formatOfCodec(name); c.format == nil {
-			return nil, fmt.Errorf("rest: there is no codec %q", name)
-		}
+	if !c.format.isJSON {
 		c.wants["Accept"] = c.format.header
 	}
 	if name := cfg.Options["compression"]; name != "" {
@@ -82,7 +88,6 @@ func newConn(cfg *rpc.ClientConfig, over func(*rpc.ClientConfig) (transport, err
 	}
 	c.plain = maps.Clone(c.wants)
 	c.plain["User-Agent"], c.plain["Content-Type"] = c.agent, c.format.header
-	var err error
 	if c.transport, err = over(&c.cfg); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
@@ -133,6 +138,7 @@ type outbound struct {
 	verb string
 	url  url.URL
 	placedRequest
+	format *format         // of the body
 	coding httpbody.Coding // of the body
 	buf    *[]byte         // the message, encoded
 	sent   roundtrip.Body  // what the transport reads
@@ -160,14 +166,19 @@ func (c *conn) prepare(x *outbound, call *rpc.Outgoing, args any) error {
 // fill sets the path, the query and the body of a request.
 func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args any) error {
 	// A body that is the message is in the message's own format; one that is
-	// put together from what the path leaves is JSON at first.
+	// put together from what the path leaves is JSON at first, and stays so if the
+	// format is for whole messages only.
 	alone := route.plainBody()
-	format := jsonFormat
-	if alone {
-		format = c.format
+	x.format = c.format
+	codec := c.format.codec
+	if !alone {
+		codec = plainJSON
+		if !c.format.isDocument {
+			x.format = c.formats.json
+		}
 	}
 	var err error
-	if *x.buf, err = format.codec.Append(*x.buf, args); err != nil {
+	if *x.buf, err = codec.Append(*x.buf, args); err != nil {
 		return status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
 	}
 	var body []byte
@@ -190,8 +201,8 @@ func (c *conn) fill(x *outbound, route *clientRoute, call *rpc.Outgoing, args an
 	if body == nil {
 		return nil
 	}
-	if format != c.format {
-		if body, err = fromJSON(nil, c.format, body); err != nil {
+	if !alone && !x.format.isJSON {
+		if body, err = fromJSON(nil, x.format, body); err != nil {
 			return status.Errorf(codes.Internal, "request of %s: %v", call.Path, err)
 		}
 	}
@@ -212,24 +223,33 @@ func (x *outbound) setBody(body []byte, coding httpbody.Coding) {
 // same, and nobody changes them.
 func (c *conn) header(ctx context.Context, call *rpc.Outgoing, x *outbound) http.Header {
 	deadline, timed := ctx.Deadline()
-	if x.body != nil && x.coding == httpbody.Identity && len(x.headers) == 0 && len(call.Metadata) == 0 && !timed {
+	if x.body != nil && x.coding == httpbody.Identity && len(x.headers) == 0 && len(call.Metadata) == 0 && !timed && x.format == c.format && !x.part(c.format) {
 		return c.plain
 	}
 	header := make(http.Header, 4+len(call.Metadata))
 	header["User-Agent"] = c.agent // if empty, net/http sends none
 	maps.Copy(header, c.wants)
+	if x.part(c.format) {
+		header["Accept"] = c.formats.json.header
+	}
 	httpmeta.Put(header, "", call.Metadata)
 	x.setIn(header)
 	if timed {
 		header[httpmeta.TimeoutHeader] = []string{httpmeta.FormatTimeout(time.Until(deadline))}
 	}
 	if x.body != nil {
-		header["Content-Type"] = c.format.header
+		header["Content-Type"] = x.format.header
 	}
 	if x.coding != httpbody.Identity {
 		header["Content-Encoding"] = x.coding.Header()
 	}
 	return header
+}
+
+// part reports whether the call's reply is one field of the message, which a
+// format for whole messages only has no form for.
+func (x *outbound) part(f *format) bool {
+	return !f.isDocument && x.endpoint != nil && x.endpoint.responseField != nil
 }
 
 func (c *conn) httpRequest(ctx context.Context, call *rpc.Outgoing, x *outbound) *http.Request {
@@ -287,7 +307,7 @@ func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, r
 	case err != nil:
 		return c.broken("within the reply", err)
 	}
-	if err := decodeReply(x, res, *buf, reply); err != nil {
+	if err := c.decodeReply(x, res, *buf, reply); err != nil {
 		return status.Errorf(codes.Internal, "reply of %s: %v", call.Path, err)
 	}
 	call.Received(len(*buf))
@@ -321,18 +341,21 @@ func takeMetadata(call *rpc.Outgoing, h http.Header) (err error) {
 }
 
 // decodeReply decodes the body of a success, in whatever format it is.
-func decodeReply(x *outbound, res *http.Response, body []byte, reply any) error {
+func (c *conn) decodeReply(x *outbound, res *http.Response, body []byte, reply any) error {
 	if len(body) == 0 { // 204, or what others answer with nothing
-		return jsonFormat.codec.Decode(emptyObject, reply)
+		return plainJSON.Decode(emptyObject, reply)
 	}
-	f, err := formatOf(res.Header)
+	f, err := c.formats.of(res.Header)
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, quote(body))
 	}
 	if e := x.endpoint; e != nil && e.responseField != nil {
-		if f == jsonFormat {
+		switch {
+		case f.isJSON:
 			body, err = wrap(e.responseField, body)
-		} else {
+		case !f.isDocument:
+			return fmt.Errorf("the reply is one field of a message, and %s is for a whole one", f.mediaType)
+		default:
 			body, err = wrapValue(f, e.responseField, body)
 		}
 		if err != nil {

@@ -34,7 +34,7 @@ import (
 func clientConfig(addr string) *rpc.ClientConfig {
 	var d net.Dialer
 	return &rpc.ClientConfig{
-		Target: "rest://" + addr, Limits: everywire.Limits{}.WithDefaults(), Addrs: []string{addr},
+		Target: "rest://" + addr, Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(), Addrs: []string{addr},
 		DialAddr: func(ctx context.Context, addr string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) },
 	}
 }

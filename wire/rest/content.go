@@ -10,10 +10,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/everywire/everywire"
-	"github.com/everywire/everywire/codec/cbor"
-	"github.com/everywire/everywire/codec/json"
-	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/wire/internal/httpbody"
 )
 
@@ -22,57 +18,23 @@ const (
 	problemType = "application/problem+json"
 )
 
-// A format is an encoding of bodies under one of its names.
-type format struct {
-	mediaType string
-	codec     everywire.Codec
-	header    []string // Content-Type, shared by all messages
-}
-
-func newFormat(mediaType string, codec everywire.Codec) *format {
-	return &format{mediaType, codec, []string{mediaType}}
-}
-
-var jsonFormat = newFormat(jsonType, json.Codec{})
-
-// formats are what both ends read and write. A reply is in the first that the
-// client likes best.
-var formats = []*format{
-	jsonFormat,
-	newFormat("application/msgpack", msgpack.Codec{}),
-	newFormat("application/x-msgpack", msgpack.Codec{}),
-	newFormat("application/vnd.msgpack", msgpack.Codec{}),
-	newFormat("application/cbor", cbor.Codec{}),
-}
-
-// mediaTypes lists the formats for a header or a message.
-var mediaTypes = typesOf(formats)
-
-func typesOf(formats []*format) string {
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.mediaType)
-	}
-	return strings.Join(names, ", ")
-}
-
-// formatOf returns the format that a Content-Type header names. JSON is UTF-8
+// of returns the format that a Content-Type header names. JSON is UTF-8
 // (RFC 8259, section 8.1), and the others are no text: another charset is
 // another type.
-func formatOf(h http.Header) (*format, error) {
+func (fs *formats) of(h http.Header) (*format, error) {
 	ct := h["Content-Type"]
 	switch {
 	case len(ct) == 0:
-		return nil, fmt.Errorf("the body has no Content-Type: want one of %s", mediaTypes)
+		return nil, fmt.Errorf("the body has no Content-Type: want one of %s", types(fs.all))
 	case len(ct) > 1:
 		return nil, errors.New("more than one Content-Type")
-	case ct[0] == jsonType:
-		return jsonFormat, nil
+	case ct[0] == fs.json.mediaType:
+		return fs.json, nil
 	}
 	typ, params, err := mime.ParseMediaType(ct[0])
-	f := formatNamed(typ)
+	f := fs.named(typ)
 	if err != nil || f == nil {
-		return nil, fmt.Errorf("Content-Type %q is not one of %s", ct[0], mediaTypes)
+		return nil, fmt.Errorf("Content-Type %q is not one of %s", ct[0], types(fs.all))
 	}
 	if cs, ok := params["charset"]; ok && !strings.EqualFold(cs, "utf-8") {
 		return nil, fmt.Errorf("charset %q is not utf-8", cs)
@@ -80,30 +42,10 @@ func formatOf(h http.Header) (*format, error) {
 	return f, nil
 }
 
-// formatNamed returns the format of a media type in lower case, or nil.
-func formatNamed(mediaType string) *format {
-	for _, f := range formats {
-		if f.mediaType == mediaType {
-			return f
-		}
-	}
-	return nil
-}
-
-// formatOfCodec returns the first format with the codec of that name, or nil.
-func formatOfCodec(name string) *format {
-	for _, f := range formats {
-		if f.codec.Name() == name {
-			return f
-		}
-	}
-	return nil
-}
-
 // acceptedFormat chooses a reply's format by the Accept header (RFC 9110,
-// section 12.5.1): of those with the greatest weight the first. It is nil if
-// none is accepted.
-func acceptedFormat(h http.Header, formats []*format) *format {
+// section 12.5.1): of those with the greatest weight that are fit the first. It is
+// nil if none is accepted.
+func acceptedFormat(h http.Header, formats []*format, fit func(*format) bool) *format {
 	lines := h["Accept"]
 	if len(lines) == 0 || len(lines) == 1 && (lines[0] == "*/*" || lines[0] == formats[0].mediaType) {
 		return formats[0]
@@ -113,7 +55,7 @@ func acceptedFormat(h http.Header, formats []*format) *format {
 	for _, f := range formats {
 		weight, said := f.weight(lines)
 		given = given || said
-		if weight > most {
+		if weight > most && fit(f) {
 			best, most = f, weight
 		}
 	}
@@ -157,14 +99,28 @@ func (f *format) weight(lines []string) (weight int, given bool) {
 
 // negotiate chooses the format and the coding of the reply.
 func (x *exchange) negotiate(h http.Header) *refusal {
-	if x.format = acceptedFormat(h, formats); x.format == nil {
-		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept %s allows none of %s", quoted(h["Accept"]), mediaTypes)
+	fs := x.h.formats
+	x.format = acceptedFormat(h, fs.all, func(f *format) bool { return f.writes(x.endpoint) == nil })
+	if x.format == nil {
+		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept %s allows none of %s%s", quoted(h["Accept"]), types(fs.writable(x.endpoint)), x.unfit(h))
 	}
 	accept := h["Accept-Encoding"]
 	if x.prefers = httpbody.Accepted(accept); x.prefers.Refuses() {
 		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept-Encoding %s allows none of %s, identity", quoted(accept), httpbody.Supported)
 	}
 	return nil
+}
+
+// unfit says why the endpoint's replies cannot be in a format that was asked for,
+// though the server has it; "" if there is no such format.
+func (x *exchange) unfit(h http.Header) string {
+	for _, f := range x.h.formats.all {
+		weight, _ := f.weight(h["Accept"])
+		if err := f.writes(x.endpoint); err != nil && weight > 0 {
+			return ": " + err.Error()
+		}
+	}
+	return ""
 }
 
 func quoted(lines []string) string { return strconv.Quote(strings.Join(lines, ", ")) }

@@ -61,7 +61,7 @@ func (x *exchange) decode(v any) error {
 	}
 	codec := x.bodyFormat.codec
 	err := codec.Decode(x.message, v)
-	if (err != nil || x.err != nil) && x.bodyFormat == jsonFormat {
+	if (err != nil || x.err != nil) && x.bodyFormat.isJSON {
 		return x.explain(x.endpoint, err, x.message, v, codec.Decode)
 	}
 	return err
@@ -76,7 +76,7 @@ func (x *exchange) encode(v any) (n int, err error) {
 		return 0, err
 	}
 	if f := x.endpoint.responseField; f != nil {
-		if x.format == jsonFormat {
+		if x.format.isJSON {
 			x.body, err = memberOr(x.reply, f)
 		} else {
 			x.body, err = valueOr(x.format, x.reply, f)

@@ -27,9 +27,10 @@ func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) {
 }
 
 type handler struct {
-	cfg    *rpc.ServerConfig
-	logger *slog.Logger
-	prefix string // of all paths; "" or begins with a slash and does not end in one
+	cfg     *rpc.ServerConfig
+	formats *formats
+	logger  *slog.Logger
+	prefix  string // of all paths; "" or begins with a slash and does not end in one
 
 	documents *documents // answer where no route matches
 
@@ -55,6 +56,9 @@ func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 		h.logger = slog.Default()
 	}
 	var err error
+	if h.formats, err = newFormats(cfg.Codecs); err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
+	}
 	if h.documents, err = documentsOf(cfg); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}

@@ -16,6 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/cbor"
+	"github.com/everywire/everywire/codec/msgpack"
+	"github.com/everywire/everywire/codec/protobuf"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -67,8 +70,25 @@ func itemRegistry() *everywire.Registry {
 
 var discard = slog.New(slog.DiscardHandler)
 
+// testCodecs are those of every server and connection.
+var testCodecs = func() *rpc.Codecs {
+	set, err := rpc.NewCodecs(plainJSON, msgpack.Codec{}, cbor.Codec{}, protobuf.Codec{})
+	if err != nil {
+		panic(err)
+	}
+	return set
+}()
+
+var testFormats = func() *formats {
+	fs, err := newFormats(testCodecs)
+	if err != nil {
+		panic(err)
+	}
+	return fs
+}()
+
 func serverConfig(reg *everywire.Registry) *rpc.ServerConfig {
-	return &rpc.ServerConfig{Registry: reg, Limits: everywire.Limits{}.WithDefaults(), Logger: discard}
+	return &rpc.ServerConfig{Registry: reg, Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(), Logger: discard}
 }
 
 // serve serves until the test ends, and returns the address.

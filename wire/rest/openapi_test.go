@@ -54,7 +54,7 @@ func docRegistry() *everywire.Registry {
 }
 
 func docConfig(reg *everywire.Registry, path string, options rpc.Options) *rpc.ServerConfig {
-	return &rpc.ServerConfig{Registry: reg, Limits: everywire.Limits{}.WithDefaults(), Path: path, Options: options}
+	return &rpc.ServerConfig{Registry: reg, Codecs: testCodecs, Limits: everywire.Limits{}.WithDefaults(), Path: path, Options: options}
 }
 
 func docHandler(t *testing.T, reg *everywire.Registry, path string, options rpc.Options) *handler {
@@ -110,7 +110,7 @@ func TestDocumentIsTrue(t *testing.T) {
 		t.Fatal(w.Code, w.Body)
 	}
 	known := []string{problemType}
-	for _, f := range slices.Concat(formats, streamFormats) {
+	for _, f := range slices.Concat(testFormats.all, testFormats.streams) {
 		known = append(known, f.mediaType)
 	}
 	param := regexp.MustCompile(`\{[^}]*\}`)

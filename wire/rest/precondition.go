@@ -38,7 +38,7 @@ func (x *exchange) preconditions(r *http.Request) (http.Header, *refusal) {
 			return nil, refuse(http.StatusPreconditionFailed, codes.FailedPrecondition, "%s: %s has no field for the header %s, so the condition cannot be checked",
 				name, x.endpoint.method.FullName(), name)
 		}
-		if plain, changed := withoutSuffixes(lines); changed {
+		if plain, changed := x.h.formats.withoutSuffixes(lines); changed {
 			if !cloned {
 				header, cloned = maps.Clone(header), true // the request is not ours to change
 			}
@@ -96,7 +96,7 @@ func isEntityTag(s string) bool {
 // state, which is one in all formats; If-None-Match for a body that the client
 // has, which must be in the format that it would get.
 func (x *exchange) evaluate(r *http.Request, tag string) int {
-	if lines := r.Header["If-Match"]; len(lines) > 0 && !x.endpoint.bindsHeader("If-Match") && !matches(lines, tag, strong) {
+	if lines := r.Header["If-Match"]; len(lines) > 0 && !x.endpoint.bindsHeader("If-Match") && !matches(lines, tag, x.h.formats.strong) {
 		return http.StatusPreconditionFailed
 	}
 	if lines := r.Header["If-None-Match"]; len(lines) > 0 && matches(lines, x.formatTag(tag), weak) {
@@ -107,8 +107,8 @@ func (x *exchange) evaluate(r *http.Request, tag string) int {
 
 // strong is the comparison of a client's entity tag for If-Match: a weak one is
 // equal to none (section 8.8.3.2).
-func strong(theirs, ours string) bool {
-	return withoutSuffix(theirs) == ours && !strings.HasPrefix(theirs, "W/")
+func (fs *formats) strong(theirs, ours string) bool {
+	return fs.withoutSuffix(theirs) == ours && !strings.HasPrefix(theirs, "W/")
 }
 
 // weak is the comparison for If-None-Match.
@@ -163,7 +163,7 @@ func entityTags(line string) func(yield func(string) bool) {
 // formatTag marks a tag as that of a representation in x's format. A weak one
 // is good for all, or made from the bytes.
 func (x *exchange) formatTag(tag string) string {
-	if x.format.codec == jsonFormat.codec {
+	if x.format.isJSON {
 		return tag
 	}
 	return withSuffix(tag, x.format.codec.Name())
@@ -184,9 +184,9 @@ func withSuffix(tag, name string) string {
 }
 
 // withoutSuffix returns the tag as it was before formatTag and suffixTag.
-func withoutSuffix(tag string) string {
+func (fs *formats) withoutSuffix(tag string) string {
 	plain := withoutCoding(tag)
-	if rest, name := cutSuffix(plain); name != "" && name != jsonFormat.codec.Name() && formatOfCodec(name) != nil {
+	if rest, name := cutSuffix(plain); name != "" && name != fs.json.codec.Name() && fs.ofCodec(name) != nil {
 		return rest
 	}
 	return plain
@@ -213,12 +213,12 @@ func cutSuffix(tag string) (rest, name string) {
 
 // withoutSuffixes returns the lines of a header with every tag as a handler
 // knows it. Lines without suffixes stay as they are, to the byte.
-func withoutSuffixes(lines []string) (plain []string, changed bool) {
+func (fs *formats) withoutSuffixes(lines []string) (plain []string, changed bool) {
 	for i, line := range lines {
 		var tags []string
 		suffixed := false
 		for tag := range entityTags(line) {
-			bare := withoutSuffix(tag)
+			bare := fs.withoutSuffix(tag)
 			suffixed = suffixed || bare != tag
 			tags = append(tags, bare)
 		}

@@ -250,11 +250,11 @@ func FuzzEntityTags(f *testing.F) {
 				t.Fatalf("%q yields %q", line, tag)
 			}
 		}
-		plain, changed := withoutSuffixes([]string{line})
+		plain, changed := testFormats.withoutSuffixes([]string{line})
 		if !changed {
 			return
 		}
-		if again, more := withoutSuffixes(plain); more && len(again[0]) >= len(plain[0]) {
+		if again, more := testFormats.withoutSuffixes(plain); more && len(again[0]) >= len(plain[0]) {
 			t.Fatalf("%q becomes %q and then %q", line, plain, again)
 		}
 	})

@@ -57,7 +57,7 @@ func TestAllFaultsAreNamed(t *testing.T) {
 	} {
 		var b builder
 		var v order
-		decode := jsonFormat.codec.Decode
+		decode := plainJSON.Decode
 		refused := decode([]byte(c.body), &v)
 		if refused == nil {
 			t.Fatalf("%s is decoded", c.body)

@@ -40,8 +40,8 @@ func (x *exchange) readHead(v any) (err error) {
 		return nil
 	}
 	message := x.reply
-	if x.format != jsonFormat {
-		if x.scratch, err = jsonFormat.codec.Append(x.scratch[:0], v); err != nil {
+	if !x.format.isPlain {
+		if x.scratch, err = plainJSON.Append(x.scratch[:0], v); err != nil {
 			return err
 		}
 		message = x.scratch

@@ -109,10 +109,10 @@ func (s *responseStream) Recv(context.Context) ([]byte, error) {
 // with what is wrong with it.
 type responseCodec struct{ x *exchange }
 
-func (responseCodec) Name() string { return jsonFormat.codec.Name() }
+func (c responseCodec) Name() string { return c.x.format.codec.Name() }
 
-func (responseCodec) Append(dst []byte, msg any) ([]byte, error) {
-	return jsonFormat.codec.Append(dst, msg)
+func (c responseCodec) Append(dst []byte, msg any) ([]byte, error) {
+	return c.x.format.codec.Append(dst, msg)
 }
 
 func (c responseCodec) Decode(_ []byte, msg any) error { return c.x.decode(msg) }

@@ -12,16 +12,9 @@ import (
 // sseType is the media type of server-sent events.
 const sseType = "text/event-stream"
 
-// streamFormats are those of the replies of a server stream, the default first.
-// The three names of newline-delimited JSON are one format.
-var streamFormats = []*format{
-	newFormat("application/x-ndjson", jsonFormat.codec),
-	newFormat("application/jsonl", jsonFormat.codec),
-	newFormat("application/ndjson", jsonFormat.codec),
-	newFormat(sseType, jsonFormat.codec),
-}
-
-var streamTypes = typesOf(streamFormats)
+// streamTypes are those of the replies of a server stream, the default first. The
+// three names of newline-delimited JSON are one format.
+var streamTypes = []string{"application/x-ndjson", "application/jsonl", "application/ndjson", sseType}
 
 // acceptStream chooses how the replies of a stream travel. They are JSON, and
 // have no coding: one that were compressed would wait for those behind it.
@@ -30,9 +23,9 @@ func (h *handler) acceptStream(x *exchange, r *http.Request) *refusal {
 	if m.Kind != everywire.ServerStream {
 		return upgradeFirst(m, r)
 	}
-	if x.format = acceptedFormat(r.Header, streamFormats); x.format == nil {
+	if x.format = acceptedFormat(r.Header, h.formats.streams, func(*format) bool { return true }); x.format == nil {
 		return refuse(http.StatusNotAcceptable, codes.InvalidArgument,
-			"Accept %s allows none of the types of method %s, which is %s: %s", quoted(r.Header["Accept"]), m.FullName(), m.Kind, streamTypes)
+			"Accept %s allows none of the types of method %s, which is %s: %s", quoted(r.Header["Accept"]), m.FullName(), m.Kind, types(h.formats.streams))
 	}
 	return nil
 }

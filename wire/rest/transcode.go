@@ -6,8 +6,8 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// Two formats write one message alike but for what JSON has no form for, so a
-// body can be taken from one to the other as the document that it is
+// Two formats of documents write one message alike but for what JSON has no form
+// for, so a body can be taken from one to the other as the document that it is
 // (docs/spec/types.md): bytes become base64, times RFC 3339, and NaN and the
 // infinities their names.
 
@@ -18,13 +18,13 @@ func toJSON(dst []byte, f *format, body []byte) ([]byte, error) {
 		return dst, err
 	}
 	doc.Value = withoutNaN(doc.Value)
-	return jsonFormat.codec.Append(dst, &doc)
+	return plainJSON.Append(dst, &doc)
 }
 
 // fromJSON appends a JSON body in another format to dst.
 func fromJSON(dst []byte, f *format, body []byte) ([]byte, error) {
 	var doc everywire.Document
-	if err := jsonFormat.codec.Decode(body, &doc); err != nil {
+	if err := plainJSON.Decode(body, &doc); err != nil {
 		return dst, err
 	}
 	return f.codec.Append(dst, &doc)

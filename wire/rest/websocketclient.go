@@ -28,7 +28,7 @@ func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, path string
 	if _, packets := c.transport.(http3Transport); packets {
 		return nil, rpc.NoStreams("rest+h3") // WebSockets over HTTP/3 (RFC 9220) are not quic-go's
 	}
-	return c.cfg.NewStream(ctx, desc, path, jsonFormat.codec, opts,
+	return c.cfg.NewStream(ctx, desc, path, c.formats.json.codec, opts,
 		func(ctx context.Context, call *rpc.Outgoing, broken func(error)) (rpc.ClientTransport, error) {
 			if _, _, err := everywire.SplitMethod(path); err != nil || path[0] != '/' {
 				return nil, status.Errorf(codes.Unimplemented, "malformed method name: %q", path)

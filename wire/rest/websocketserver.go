@@ -162,7 +162,7 @@ func (s *socketStream) serve(ctx context.Context) {
 	defer func() { s.end(outcome, reading) }()
 	outcome = h.cfg.Stream(ctx, &rpc.IncomingStream{
 		Method: s.call.Method, Metadata: s.call.Metadata, Peer: s.call.Peer, Timeout: s.call.Timeout,
-		Codec: jsonFormat.codec, Transport: s,
+		Codec: h.formats.json.codec, Transport: s,
 	})
 }
 

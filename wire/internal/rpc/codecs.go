@@ -139,6 +139,19 @@ func Carries(c everywire.Codec, m *everywire.Method) error {
 	return nil
 }
 
+// HasForm returns nil if a codec has a form for messages like v, and else why not.
+func HasForm(c everywire.Codec, v any) error {
+	partial, ok := c.(everywire.PartialCodec)
+	if !ok {
+		return nil
+	}
+	m, err := schema.For(v)
+	if err != nil {
+		return err
+	}
+	return partial.Carries(m)
+}
+
 func carries(c everywire.PartialCodec, m *schema.Message) error {
 	if m == nil {
 		return nil // nothing is known of it
