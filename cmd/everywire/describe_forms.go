@@ -24,6 +24,7 @@ var forms = []form{
 	{"openapi", one("openapi.json", indented(describe.OpenAPI))},
 	{"openrpc", one("openrpc.json", indented(describe.OpenRPC))},
 	{"proto", describe.Proto},
+	{"thrift", one("services.thrift", describe.Thrift)},
 }
 
 func formNames() string {
