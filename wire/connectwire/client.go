@@ -297,13 +297,26 @@ func takeInto(call *rpc.Outgoing, header, trailer http.Header) (err error) {
 }
 
 // failure words why a call failed: the server's status, or else what went
-// wrong on the way.
+// wrong on the way. Before there was a connection nothing was sent.
 func (x *exchange) failure(ctx context.Context, err error) error {
+	if connect.IsWireError(err) {
+		return answered(err).Err()
+	}
+	err = x.unanswered(ctx, err)
+	if x.peer() == nil {
+		return rpc.NotSent(err)
+	}
+	return rpc.After(errSent, err)
+}
+
+// errSent stands for what was sent: net/http may have made the request again
+// and not have found a connection for it.
+var errSent = errors.New("the call may have run")
+
+func (x *exchange) unanswered(ctx context.Context, err error) error {
 	broken := x.failed()
 	var unreachable *rpc.DialError
 	switch {
-	case connect.IsWireError(err):
-		return statusOf(err).Err()
 	case x.conn.conns.Closed():
 		return errClosing
 	case errors.As(broken, &unreachable):

@@ -113,7 +113,7 @@ func (t *clientTransport) Recv(ctx context.Context) ([]byte, *rpc.Outcome, error
 	case err == nil:
 		return t.x.conn.codec.bytesOf(&t.in), nil, nil
 	case connect.IsWireError(err):
-		t.end = &rpc.Outcome{Status: statusOf(err)}
+		t.end = &rpc.Outcome{Status: answered(err)}
 	case errors.Is(err, io.EOF):
 		t.end = &rpc.Outcome{Status: status.New(codes.OK, "")}
 	default:

@@ -23,7 +23,7 @@ type exchange struct {
 	mu      sync.Mutex
 	over    bool
 	err     error // how the connection failed
-	from    *peer.Peer
+	from    *peer.Peer // of the last connection, nil before there was one
 	reached chan struct{} // closed when there is a connection, or will be none
 }
 

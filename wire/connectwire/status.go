@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/everywire/everywire/wire/internal/code"
+	"github.com/everywire/everywire/wire/internal/httpmeta"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -30,6 +31,17 @@ func connectError(s *status.Status, protocol string) error {
 		}
 	}
 	return err
+}
+
+// answered is the status of an error that a server sent, with what it says of
+// another try.
+func answered(err error) *status.Status {
+	s := statusOf(err)
+	var e *connect.Error
+	if errors.As(err, &e) {
+		s = httpmeta.RetryAfter(s, e.Meta())
+	}
+	return s
 }
 
 // statusOf is the status of an error of connect-go.

@@ -22,6 +22,8 @@ import (
 type conn struct {
 	cc          *grpc.ClientConn
 	maxMetadata int
+	// retries is set if grpc-go may have a retry policy, see [fate].
+	retries bool
 }
 
 // NewConn makes a connection. Its options are codec (a name of cfg.Codecs)
@@ -97,19 +99,28 @@ func authority(addr string) string {
 }
 
 func (c *conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	if err := c.check(ctx, opts); err != nil {
+	if err := rpc.NotSent(c.check(ctx, opts)); err != nil {
 		finish(opts, err)
 		return err
 	}
-	return c.cc.Invoke(ctx, method, args, reply, opts...)
+	f := fates.Get().(*fate)
+	defer f.free()
+	if err := c.cc.Invoke(ctx, method, args, reply, f.with(opts)...); err != nil {
+		return f.of(err, c.retries)
+	}
+	return nil
 }
 
 func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if err := c.check(ctx, opts); err != nil {
+	if err := rpc.NotSent(c.check(ctx, opts)); err != nil {
 		finish(opts, err)
 		return nil, err
 	}
-	return c.cc.NewStream(ctx, desc, method, opts...)
+	stream, err := c.cc.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		return nil, rpc.Fate(err, c.retries) // without a policy: there is no stream of HTTP/2
+	}
+	return fatedStream{stream, c.retries}, nil
 }
 
 func (c *conn) Close() error { return c.cc.Close() }

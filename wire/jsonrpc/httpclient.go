@@ -190,14 +190,19 @@ func (c *httpConn) readResponse(res *http.Response, body []byte, call *rpc.Outgo
 	err = r.parse(body)
 	switch {
 	case !ok && (err != nil || r.err == nil):
-		return status.Errorf(code.FromHTTP(res.StatusCode), "HTTP status %s: %s", res.Status, excerpt(bytes.TrimSpace(body)))
+		s := status.Newf(code.FromHTTP(res.StatusCode), "HTTP status %s: %s", res.Status, excerpt(bytes.TrimSpace(body)))
+		return httpmeta.RetryAfter(s, res.Header).Err()
 	case err != nil:
 		return status.Errorf(codes.Internal, "the reply of %s is not JSON-RPC: %v: %s", call.Path[1:], err, excerpt(body))
 	case string(r.id) != "1" && (r.err == nil || string(r.id) != "null" && r.id != nil):
 		return status.Errorf(codes.Internal, "the reply of %s has the id %s, not 1", call.Path[1:], excerpt(r.id))
 	case !ok && code.FromHTTP(res.StatusCode) == codes.ResourceExhausted:
 		// 413, 429, 431: said by HTTP, whatever the error in the body.
-		return status.Errorf(codes.ResourceExhausted, "%s", statusOf(r.err).Message())
+		return httpmeta.RetryAfter(status.New(codes.ResourceExhausted, statusOf(r.err).Message()), res.Header).Err()
 	}
-	return c.readReply(&r, call, reply)
+	err = c.readReply(&r, call, reply)
+	if err != nil && r.err != nil {
+		return httpmeta.RetryAfter(status.Convert(err), res.Header).Err()
+	}
+	return err
 }
