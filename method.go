@@ -192,13 +192,31 @@ func (m *Method) describe(desc protoreflect.MethodDescriptor) {
 		return
 	}
 	m.Idempotency = idempotencyOf(opts)
-	if !proto.HasExtension(opts, annotations.E_Http) {
+	rule := httpRule(opts)
+	if rule == nil {
 		return
 	}
-	rule := proto.GetExtension(opts, annotations.E_Http).(*annotations.HttpRule)
 	for _, r := range append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...) {
 		m.Routes = append(m.Routes, routeOf(r))
 	}
+}
+
+// httpRule returns the option google.api.http, or nil. In a descriptor that was
+// made at run time its type may be, too.
+func httpRule(opts *descriptorpb.MethodOptions) *annotations.HttpRule {
+	if !proto.HasExtension(opts, annotations.E_Http) {
+		return nil
+	}
+	value := opts.ProtoReflect().Get(annotations.E_Http.TypeDescriptor()).Message().Interface()
+	if rule, ok := value.(*annotations.HttpRule); ok {
+		return rule
+	}
+	rule := new(annotations.HttpRule)
+	text, err := proto.Marshal(value)
+	if err != nil || proto.Unmarshal(text, rule) != nil {
+		return nil // it is another message
+	}
+	return rule
 }
 
 func routeOf(r *annotations.HttpRule) Route {

@@ -12,29 +12,27 @@ import (
 // maxNumber is the highest field number.
 const maxNumber = 1<<29 - 1
 
-// A scope is the messages around a place, the outermost first.
-type scope []*descriptorpb.DescriptorProto
-
-func (p *protoPrinter) message(m *descriptorpb.DescriptorProto, at path, in scope) {
+func (p *protoPrinter) message(m *descriptorpb.DescriptorProto, at path) {
 	p.comment(at)
-	p.block("message "+m.GetName(), func() { p.members(m, at, in) })
+	p.block("message "+m.GetName(), func() { p.members(m, at) })
 }
 
 // members writes what stands in a message's braces, or a group's.
-func (p *protoPrinter) members(m *descriptorpb.DescriptorProto, at path, in scope) {
-	in = append(slices.Clip(in), m)
-	p.optionLines(setOptions(m.GetOptions()))
+func (p *protoPrinter) members(m *descriptorpb.DescriptorProto, at path) {
+	p.in = append(p.in, m)
+	defer func() { p.in = p.in[:len(p.in)-1] }()
+	p.optionLines(p.setOptions(m.GetOptions()))
 	oneofs := map[int32]bool{}
 	for i, f := range m.GetField() {
 		if f.OneofIndex == nil || f.GetProto3Optional() {
-			p.field(f, at.to(inMessageField, int32(i)), in, m.GetNestedType())
+			p.field(f, at.to(inMessageField, int32(i)), m.GetNestedType())
 			continue
 		}
 		if oneofs[f.GetOneofIndex()] {
 			continue
 		}
 		oneofs[f.GetOneofIndex()] = true // where its first member stands
-		p.oneof(m, f.GetOneofIndex(), at, in)
+		p.oneof(m, f.GetOneofIndex(), at)
 	}
 	var ranges []string
 	for _, r := range m.GetReservedRange() {
@@ -42,43 +40,43 @@ func (p *protoPrinter) members(m *descriptorpb.DescriptorProto, at path, in scop
 	}
 	p.reserved(ranges, m.GetReservedName())
 	for _, r := range m.GetExtensionRange() {
-		p.line("extensions %s%s;", numberRange(r.GetStart(), r.GetEnd()-1, maxNumber), inBrackets(setOptions(r.GetOptions())))
+		p.line("extensions %s%s;", numberRange(r.GetStart(), r.GetEnd()-1, maxNumber), inBrackets(p.setOptions(r.GetOptions())))
 	}
+	p.extensions(m.GetExtension(), at.to(inMessageExtension), m.GetNestedType())
 	groups := groupTypes(m.GetField(), m.GetExtension())
 	for i, n := range m.GetNestedType() {
 		if !n.GetOptions().GetMapEntry() && !groups[n.GetName()] {
 			p.gap()
-			p.message(n, at.to(inMessageNested, int32(i)), in)
+			p.message(n, at.to(inMessageNested, int32(i)))
 		}
 	}
 	for i, e := range m.GetEnumType() {
 		p.gap()
 		p.enum(e, at.to(inMessageEnum, int32(i)))
 	}
-	p.extensions(m.GetExtension(), at.to(inMessageExtension), in, m.GetNestedType())
 }
 
-func (p *protoPrinter) oneof(m *descriptorpb.DescriptorProto, index int32, at path, in scope) {
+func (p *protoPrinter) oneof(m *descriptorpb.DescriptorProto, index int32, at path) {
 	o := m.GetOneofDecl()[index]
 	p.comment(at.to(inMessageOneof, index))
 	p.block("oneof "+o.GetName(), func() {
-		p.optionLines(setOptions(o.GetOptions()))
+		p.optionLines(p.setOptions(o.GetOptions()))
 		for i, f := range m.GetField() {
 			if f.OneofIndex != nil && f.GetOneofIndex() == index {
-				p.field(f, at.to(inMessageField, int32(i)), in, m.GetNestedType())
+				p.field(f, at.to(inMessageField, int32(i)), m.GetNestedType())
 			}
 		}
 	})
 }
 
 // extensions writes fields of other messages, in a block for each message.
-func (p *protoPrinter) extensions(fields []*descriptorpb.FieldDescriptorProto, at path, in scope, nested []*descriptorpb.DescriptorProto) {
+func (p *protoPrinter) extensions(fields []*descriptorpb.FieldDescriptorProto, at path, nested []*descriptorpb.DescriptorProto) {
 	for i := 0; i < len(fields); {
 		extendee := fields[i].GetExtendee()
 		p.gap()
-		p.block("extend "+p.refer(extendee, in), func() {
+		p.block("extend "+p.refer(extendee), func() {
 			for ; i < len(fields) && fields[i].GetExtendee() == extendee; i++ {
-				p.field(fields[i], at.to(int32(i)), in, nested)
+				p.field(fields[i], at.to(int32(i)), nested)
 			}
 		})
 	}
@@ -97,7 +95,7 @@ func groupTypes(lists ...[]*descriptorpb.FieldDescriptorProto) map[string]bool {
 }
 
 // field writes a field. nested are the messages that are defined beside it.
-func (p *protoPrinter) field(f *descriptorpb.FieldDescriptorProto, at path, in scope, nested []*descriptorpb.DescriptorProto) {
+func (p *protoPrinter) field(f *descriptorpb.FieldDescriptorProto, at path, nested []*descriptorpb.DescriptorProto) {
 	p.comment(at)
 	head := p.label(f)
 	defined := slices.IndexFunc(nested, func(n *descriptorpb.DescriptorProto) bool { return n.GetName() == lastName(f.GetTypeName()) })
@@ -105,19 +103,20 @@ func (p *protoPrinter) field(f *descriptorpb.FieldDescriptorProto, at path, in s
 	switch {
 	case isNested && nested[defined].GetOptions().GetMapEntry():
 		entry := nested[defined].GetField()
-		head = fmt.Sprintf("map<%s, %s> ", p.typeName(entry[0], in), p.typeName(entry[1], in))
+		head = fmt.Sprintf("map<%s, %s> ", p.typeName(entry[0]), p.typeName(entry[1]))
 	case f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_GROUP && isNested:
 		group := at[:len(at)-2].to(inMessageNested, int32(defined))
-		if len(in) == 0 {
+		if len(p.in) == 0 {
 			group = path{inFileMessage, int32(defined)}
 		}
-		p.block(fmt.Sprintf("%sgroup %s = %d%s", head, nested[defined].GetName(), f.GetNumber(), inBrackets(fieldOptions(f))),
-			func() { p.members(nested[defined], group, in) })
+		p.comment(group)
+		p.block(fmt.Sprintf("%sgroup %s = %d%s", head, nested[defined].GetName(), f.GetNumber(), inBrackets(p.fieldOptions(f))),
+			func() { p.members(nested[defined], group) })
 		return
 	default:
-		head += p.typeName(f, in) + " "
+		head += p.typeName(f) + " "
 	}
-	p.line("%s%s = %d%s;", head, f.GetName(), f.GetNumber(), inBrackets(fieldOptions(f)))
+	p.line("%s%s = %d%s;", head, f.GetName(), f.GetNumber(), inBrackets(p.fieldOptions(f)))
 }
 
 // label is what stands before a field's type. In editions and proto3 a field
@@ -135,15 +134,15 @@ func (p *protoPrinter) label(f *descriptorpb.FieldDescriptorProto) string {
 	return ""
 }
 
-func (p *protoPrinter) typeName(f *descriptorpb.FieldDescriptorProto, in scope) string {
+func (p *protoPrinter) typeName(f *descriptorpb.FieldDescriptorProto) string {
 	if f.TypeName != nil {
-		return p.refer(f.GetTypeName(), in)
+		return p.refer(f.GetTypeName())
 	}
 	return strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_"))
 }
 
 // fieldOptions are those of options, and what descriptors have elsewhere.
-func fieldOptions(f *descriptorpb.FieldDescriptorProto) []option {
+func (p *protoPrinter) fieldOptions(f *descriptorpb.FieldDescriptorProto) []option {
 	var all []option
 	if f.DefaultValue != nil {
 		value := f.GetDefaultValue()
@@ -158,7 +157,7 @@ func fieldOptions(f *descriptorpb.FieldDescriptorProto) []option {
 	if f.JsonName != nil && f.GetJsonName() != defaultJSONName(f.GetName()) && f.Extendee == nil {
 		all = append(all, option{"json_name", quoteProto(f.GetJsonName())})
 	}
-	return append(all, setOptions(f.GetOptions())...)
+	return append(all, p.setOptions(f.GetOptions())...)
 }
 
 // defaultJSONName is the json_name that protoc gives a field.
@@ -181,15 +180,15 @@ func defaultJSONName(name string) string {
 
 // refer writes the name of a type in short if that finds it from here, for a
 // name is looked up from the innermost scope outwards.
-func (p *protoPrinter) refer(full string, in scope) string {
+func (p *protoPrinter) refer(full string) string {
 	name := strings.TrimPrefix(full, ".")
 	if rest, ok := strings.CutPrefix(name, p.pkg+"."); ok && p.pkg != "" {
-		if p.found(rest, in, true) {
+		if p.found(rest, true) {
 			return rest
 		}
 		return "." + name
 	}
-	if p.found(name, in, false) {
+	if p.found(name, false) {
 		return name
 	}
 	return "." + name
@@ -197,9 +196,9 @@ func (p *protoPrinter) refer(full string, in scope) string {
 
 // found reports whether a name, of this package or else a full one, means
 // nothing else on the way out from a scope.
-func (p *protoPrinter) found(name string, in scope, ours bool) bool {
+func (p *protoPrinter) found(name string, ours bool) bool {
 	first, _, _ := strings.Cut(name, ".")
-	if protoKeywords[first] || slices.ContainsFunc(in, func(m *descriptorpb.DescriptorProto) bool { return declares(m, first) }) {
+	if protoKeywords[first] || slices.ContainsFunc(p.in, func(m *descriptorpb.DescriptorProto) bool { return declares(m, first) }) {
 		return false
 	}
 	if ours || p.pkg == "" {

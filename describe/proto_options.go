@@ -15,7 +15,7 @@ import (
 type option struct{ name, value string }
 
 // setOptions are the options that are set, by their numbers.
-func setOptions(options proto.Message) []option {
+func (p *protoPrinter) setOptions(options proto.Message) []option {
 	var all []option
 	m := options.ProtoReflect()
 	if !m.IsValid() {
@@ -24,7 +24,7 @@ func setOptions(options proto.Message) []option {
 	for _, fd := range setFields(m) {
 		name := string(fd.Name())
 		if fd.IsExtension() {
-			name = "(" + string(fd.FullName()) + ")"
+			name = "(" + p.refer("."+string(fd.FullName())) + ")"
 		}
 		for _, value := range valuesOf(fd, m.Get(fd)) {
 			all = append(all, option{name, optionValue(fd, value, "")})

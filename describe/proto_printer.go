@@ -19,6 +19,7 @@ type protoPrinter struct {
 	syntax   string // proto2, proto3 or editions
 	text     []byte
 	depth    int
+	in       []*descriptorpb.DescriptorProto // the messages around, the outermost first
 }
 
 func newProtoPrinter(f protoreflect.FileDescriptor) *protoPrinter {
@@ -111,7 +112,7 @@ func (p *protoPrinter) file(f *descriptorpb.FileDescriptorProto) {
 		}
 		p.line("import %s%s;", how, quoteProto(dependency))
 	}
-	if options := setOptions(f.GetOptions()); len(options) > 0 {
+	if options := p.setOptions(f.GetOptions()); len(options) > 0 {
 		p.gap()
 		p.optionLines(options)
 	}
@@ -121,19 +122,19 @@ func (p *protoPrinter) file(f *descriptorpb.FileDescriptorProto) {
 	}
 	for i, m := range f.GetMessageType() {
 		p.gap()
-		p.message(m, path{inFileMessage, int32(i)}, nil)
+		p.message(m, path{inFileMessage, int32(i)})
 	}
 	for i, e := range f.GetEnumType() {
 		p.gap()
 		p.enum(e, path{inFileEnum, int32(i)})
 	}
-	p.extensions(f.GetExtension(), path{inFileExtension}, nil, f.GetMessageType())
+	p.extensions(f.GetExtension(), path{inFileExtension}, f.GetMessageType())
 }
 
 func (p *protoPrinter) service(s *descriptorpb.ServiceDescriptorProto, at path) {
 	p.comment(at)
 	p.block("service "+s.GetName(), func() {
-		p.optionLines(setOptions(s.GetOptions()))
+		p.optionLines(p.setOptions(s.GetOptions()))
 		for i, m := range s.GetMethod() {
 			at := at.to(inServiceMethod, int32(i))
 			if p.comments[fmt.Sprint([]int32(at))] != "" {
@@ -141,9 +142,9 @@ func (p *protoPrinter) service(s *descriptorpb.ServiceDescriptorProto, at path) 
 			}
 			p.comment(at)
 			head := fmt.Sprintf("rpc %s(%s%s) returns (%s%s)", m.GetName(),
-				streamWord(m.GetClientStreaming()), p.refer(m.GetInputType(), nil),
-				streamWord(m.GetServerStreaming()), p.refer(m.GetOutputType(), nil))
-			options := setOptions(m.GetOptions())
+				streamWord(m.GetClientStreaming()), p.refer(m.GetInputType()),
+				streamWord(m.GetServerStreaming()), p.refer(m.GetOutputType()))
+			options := p.setOptions(m.GetOptions())
 			if len(options) == 0 {
 				p.line("%s;", head)
 				continue
@@ -163,10 +164,10 @@ func streamWord(stream bool) string {
 func (p *protoPrinter) enum(e *descriptorpb.EnumDescriptorProto, at path) {
 	p.comment(at)
 	p.block("enum "+e.GetName(), func() {
-		p.optionLines(setOptions(e.GetOptions()))
+		p.optionLines(p.setOptions(e.GetOptions()))
 		for i, v := range e.GetValue() {
 			p.comment(at.to(inEnumValue, int32(i)))
-			p.line("%s = %d%s;", v.GetName(), v.GetNumber(), inBrackets(setOptions(v.GetOptions())))
+			p.line("%s = %d%s;", v.GetName(), v.GetNumber(), inBrackets(p.setOptions(v.GetOptions())))
 		}
 		var ranges []string
 		for _, r := range e.GetReservedRange() { // both ends are in it

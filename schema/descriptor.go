@@ -351,7 +351,7 @@ func (p *packageFile) comment(text string, path ...int32) {
 	// Compilers keep the space that comments have behind their slashes.
 	var leading strings.Builder
 	for line := range strings.Lines(text) {
-		leading.WriteString(" " + strings.TrimRight(line, "\r\n") + "\n")
+		leading.WriteString(strings.TrimRight(" "+line, " \r\n") + "\n")
 	}
 	comment := leading.String()
 	p.proto.SourceCodeInfo.Location = append(p.proto.SourceCodeInfo.Location, &descriptorpb.SourceCodeInfo_Location{
