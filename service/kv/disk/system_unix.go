@@ -1,0 +1,22 @@
+//go:build unix
+
+package disk
+
+import (
+	"os"
+	"syscall"
+)
+
+// noSpace are the errors of a disk, or a user's share of it, that is full.
+var noSpace = []error{syscall.ENOSPC, syscall.EDQUOT}
+
+// syncDir makes a new file's name outlive the system: the file's own sync does
+// not.
+func syncDir(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // the user names the folder
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
