@@ -14,7 +14,7 @@ package protobuf
 import (
 	"errors"
 	"fmt"
-	"reflect"
+	"unsafe"
 
 	"google.golang.org/protobuf/proto"
 
@@ -44,87 +44,101 @@ func (Codec) MediaTypes() []string {
 // The fields of a plain struct are written in the order of their numbers; the
 // entries of maps come in no particular order.
 func (Codec) Append(dst []byte, msg any) ([]byte, error) {
-	if m, ok := msg.(proto.Message); ok {
-		if !m.ProtoReflect().IsValid() {
-			return dst, errNil(msg)
-		}
-		if err := checkDepth(m, schema.MaxDepth); err != nil {
-			return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
-		}
-		out, err := proto.MarshalOptions{}.MarshalAppend(dst, m)
-		if err != nil {
-			return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
-		}
-		return out, nil
+	if p, m := recentPlan(msg); p != nil {
+		return appendPlain(dst, p, m)
 	}
-	v, p, err := plain(msg)
+	switch msg := msg.(type) {
+	case proto.Message:
+		return appendGenerated(dst, msg)
+	case *schema.Document:
+		return appendDocument(dst, msg)
+	}
+	p, m, err := planOf(msg)
 	if err != nil {
-		return dst, err
+		return dst, wrap(err)
 	}
-	e := newEncoder()
-	defer e.free()
-	if p == nil {
-		err = e.document(v.Addr().Interface().(*schema.Document).Value, 1)
+	return appendPlain(dst, p, m)
+}
+
+func appendPlain(dst []byte, p *plan, m unsafe.Pointer) ([]byte, error) {
+	out, err := dst, error(nil)
+	if p.exact {
+		out, err = appendExact(dst, p, m)
 	} else {
-		err = e.message(p, v, 1)
+		out, err = appendPooled(dst, func(e *encoder) error { return e.message(p, m, 1) })
 	}
 	if err != nil {
 		return dst, wrap(err)
 	}
-	return append(dst, e.bytes()...), nil
+	return out, nil
+}
+
+func appendDocument(dst []byte, doc *schema.Document) ([]byte, error) {
+	if doc == nil {
+		return dst, errNil(doc)
+	}
+	out, err := appendPooled(dst, func(e *encoder) error { return e.document(doc.Value, 1) })
+	return out, wrap(err)
+}
+
+func appendGenerated(dst []byte, m proto.Message) ([]byte, error) {
+	if !m.ProtoReflect().IsValid() {
+		return dst, errNil(m)
+	}
+	if err := checkDepth(m, schema.MaxDepth); err != nil {
+		return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	out, err := proto.MarshalOptions{}.MarshalAppend(dst, m)
+	if err != nil {
+		return dst, fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	return out, nil
 }
 
 // Decode reads the message that data holds into msg, which is reset first. msg
-// is as for [Codec.Append]. Unknown fields of plain structs are skipped.
+// is as for [Codec.Append]. Unknown fields of plain structs are skipped, or kept
+// in the field that the struct has for them.
 // Errors are: malformed or cut-off bytes, strings that are not UTF-8, numbers
 // outside the range of a Go field narrower than the protobuf type, times and
 // durations outside Go's or protobuf's range, and nesting deeper than
 // [schema.MaxDepth]. After an error msg holds what was read until then.
 func (Codec) Decode(data []byte, msg any) error {
-	if m, ok := msg.(proto.Message); ok {
-		if !m.ProtoReflect().IsValid() {
-			return errNil(msg)
-		}
-		if err := (proto.UnmarshalOptions{RecursionLimit: schema.MaxDepth}).Unmarshal(data, m); err != nil {
-			return fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
-		}
-		return nil
-	}
-	v, p, err := plain(msg)
-	if err != nil {
-		return err
-	}
-	v.SetZero()
+	p, m := recentPlan(msg)
 	if p == nil {
-		value, err := decodeValue(nil, data, 1)
-		v.Addr().Interface().(*schema.Document).Value = value
+		switch msg := msg.(type) {
+		case proto.Message:
+			return decodeGenerated(data, msg)
+		case *schema.Document:
+			return decodeDocument(data, msg)
+		}
+		var err error
+		if p, m, err = planOf(msg); err != nil {
+			return wrap(err)
+		}
+	}
+	p.reset(m)
+	if err := p.decode(m, data, 1); err != nil {
 		return wrap(err)
 	}
-	return wrap(decodeMessage(p, v, data, 1))
+	return nil
 }
 
-// plain returns the struct that msg points at and its plan, which is nil for a
-// document.
-func plain(msg any) (reflect.Value, *plan, error) {
-	m, err := schema.For(msg)
-	if err != nil {
-		return reflect.Value{}, nil, fmt.Errorf("protobuf: %w", err)
+func decodeDocument(data []byte, doc *schema.Document) (err error) {
+	if doc == nil {
+		return errNil(doc)
 	}
-	v := reflect.ValueOf(msg)
-	for v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return reflect.Value{}, nil, errNil(msg)
-		}
-		v = v.Elem()
+	doc.Value, err = decodeValue(nil, data, 1)
+	return wrap(err)
+}
+
+func decodeGenerated(data []byte, m proto.Message) error {
+	if !m.ProtoReflect().IsValid() {
+		return errNil(m)
 	}
-	if m.Document {
-		return v, nil, nil
+	if err := (proto.UnmarshalOptions{RecursionLimit: schema.MaxDepth}).Unmarshal(data, m); err != nil {
+		return fmt.Errorf("protobuf: %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
-	p, err := planOf(m)
-	if err != nil {
-		return reflect.Value{}, nil, fmt.Errorf("protobuf: %w", err)
-	}
-	return v, p, nil
+	return nil
 }
 
 func errNil(msg any) error { return fmt.Errorf("protobuf: a nil %T is no message", msg) }

@@ -201,7 +201,7 @@ func TestAppendErrors(t *testing.T) {
 		{&schema.Document{Value: schema.Number("36893488147419103232")}, "cannot hold the integer 36893488147419103232"},
 		{&schema.Document{Value: struct{}{}}, "cannot hold a value of the Go type struct {}"},
 		{cyclic, "nested deeper than 500 levels"},
-		{(*all)(nil), "a nil *protobuf.all is no message"},
+		{(*all)(nil), "the message is a nil *protobuf.all"},
 		{(*status.Status)(nil), "a nil *status.Status is no message"},
 		{&status.Status{Message: "\xff"}, "protobuf: google.rpc.Status: "},
 		{all{}, "not a pointer"},
@@ -405,6 +405,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		if _, err := (Codec{}).Append(nil, &direct); err != nil {
 			t.Fatalf("what was decoded cannot be encoded: %v", err)
+		}
+		var passed all
+		if err := (Codec{}).Decode(passThrough(t, data), &passed); err != nil {
+			t.Fatalf("after a program that knows less: %v", err)
+		}
+		if diff := cmp.Diff(&direct, &passed, sameAll); diff != "" {
+			t.Fatalf("a program that knows less lost something:\n%s", diff)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -19,28 +20,34 @@ import (
 	"github.com/everywire/everywire/schema"
 )
 
-// decodeMessage merges the fields of data into the struct v.
-func decodeMessage(p *plan, v reflect.Value, data []byte, depth int) error {
+// decode merges the fields of data into the struct at m.
+func (p *plan) decode(m unsafe.Pointer, data []byte, depth int) error {
 	if depth > schema.MaxDepth {
 		return errDepth
 	}
 	for len(data) > 0 {
-		number, wire, n := consumeTag(data)
-		if n < 0 {
-			return parseError(n)
+		number, wire, tagSize := consumeTag(data)
+		if tagSize < 0 {
+			return parseError(tagSize)
 		}
-		data = data[n:]
 		f := p.field(number)
 		// As in generated code, a record whose wire type does not fit the
 		// field is an unknown one.
 		if f == nil || !f.accepts(wire) {
-			if n = protowire.ConsumeFieldValue(number, wire, data); n < 0 {
-				return parseError(n)
+			n, err := skip(number, wire, data[tagSize:])
+			if err != nil {
+				return err
+			}
+			n += tagSize
+			if p.keeps {
+				kept := (*[]byte)(unsafe.Add(m, p.unknown))
+				*kept = append(*kept, data[:n]...)
 			}
 			data = data[n:]
 			continue
 		}
-		n, err := f.decode(v.Field(f.index), wire, data, depth)
+		data = data[tagSize:]
+		n, err := f.decode(unsafe.Add(m, f.offset), wire, data, depth)
 		if err != nil {
 			return at(f.name, err)
 		}
@@ -52,11 +59,32 @@ func decodeMessage(p *plan, v reflect.Value, data []byte, depth int) error {
 // consumeTag is protowire.ConsumeTag, which lets field numbers pass that are too
 // large.
 func consumeTag(data []byte) (protowire.Number, protowire.Type, int) {
+	if len(data) > 0 && data[0] < 0x80 && data[0] >= 1<<3 {
+		return protowire.Number(data[0] >> 3), protowire.Type(data[0] & 7), 1
+	}
 	number, wire, n := protowire.ConsumeTag(data)
 	if n > 0 && number > protowire.MaxValidNumber {
 		return 0, 0, badNumber
 	}
 	return number, wire, n
+}
+
+// consumeBytes is protowire.ConsumeBytes, but quicker for short ones.
+func consumeBytes(data []byte) ([]byte, int) {
+	if len(data) > 0 && int(data[0]) < min(0x80, len(data)) {
+		n := int(data[0]) + 1
+		return data[1:n], n
+	}
+	return protowire.ConsumeBytes(data)
+}
+
+// skip returns the length of the value that data begins with.
+func skip(number protowire.Number, wire protowire.Type, data []byte) (int, error) {
+	n := protowire.ConsumeFieldValue(number, wire, data)
+	if n < 0 {
+		return 0, parseError(n)
+	}
+	return n, nil
 }
 
 // badNumber stands beside protowire's own negative codes.
@@ -75,58 +103,58 @@ func parseError(n int) error {
 }
 
 func (f *field) accepts(wire protowire.Type) bool {
-	if f.key != nil {
-		return wire == protowire.BytesType
-	}
-	return wire == f.wire || f.repeated && wire == protowire.BytesType
+	return wire == f.wire || f.shape == list && wire == protowire.BytesType
 }
 
-// decode reads one record of the field into v and returns its length.
-func (f *field) decode(v reflect.Value, wire protowire.Type, data []byte, depth int) (int, error) {
-	switch {
-	case f.key != nil:
-		entry, n := protowire.ConsumeBytes(data)
-		if n < 0 {
-			return 0, parseError(n)
+// decode reads one record of the field at v and returns its length.
+func (f *field) decode(v unsafe.Pointer, wire protowire.Type, data []byte, depth int) (int, error) {
+	switch f.shape {
+	case optional:
+		at := (*unsafe.Pointer)(v)
+		if *at == nil {
+			*at = reflect.New(f.typ).UnsafePointer()
 		}
-		return n, f.mapEntry(v, entry, depth+1)
-	case f.repeated:
+		v = *at
+	case list:
 		if depth+1 > schema.MaxDepth {
 			return 0, errDepth
 		}
-		if f.packed() && wire == protowire.BytesType {
-			list, n := protowire.ConsumeBytes(data)
+		if f.packed && wire == protowire.BytesType {
+			list, n := consumeBytes(data)
 			if n < 0 {
 				return 0, parseError(n)
 			}
-			return n, f.packedList(v, list, depth+1)
+			return n, f.packedList(v, list)
 		}
-		i := v.Len()
-		n, err := f.element(appendZero(v), data, depth+1)
+		i := (*slice)(v).len
+		n, err := f.element(f.extend(v), data, depth+1)
 		if err != nil {
 			return 0, atIndex(i, err)
 		}
 		return n, nil
-	case f.optional:
-		if v.IsNil() {
-			v.Set(reflect.New(f.typ))
+	case mapping:
+		entry, n := consumeBytes(data)
+		if n < 0 {
+			return 0, parseError(n)
 		}
-		v = v.Elem()
+		return n, f.mapEntry(v, entry, depth+1)
 	}
 	return f.element(v, data, depth)
 }
 
-// appendZero makes the slice v longer by a zero element and returns that.
-func appendZero(v reflect.Value) reflect.Value {
-	i := v.Len()
-	v.Grow(1)
-	v.SetLen(i + 1)
-	elem := v.Index(i)
-	elem.SetZero()
-	return elem
+// extend makes the list at v longer by a zero element and returns that.
+func (f *field) extend(v unsafe.Pointer) unsafe.Pointer {
+	s := (*slice)(v)
+	if s.len == s.cap {
+		f.grow(v, 1)
+	}
+	s.len++
+	return s.at(s.len-1, f.size) // never used before, so zero
 }
 
-func (f *field) packedList(v reflect.Value, list []byte, depth int) error {
+func (f *field) grow(v unsafe.Pointer, n int) { reflect.NewAt(f.whole, v).Elem().Grow(n) }
+
+func (f *field) packedList(v unsafe.Pointer, list []byte) error {
 	count := len(list)
 	switch f.wire {
 	case protowire.Fixed32Type:
@@ -141,21 +169,20 @@ func (f *field) packedList(v reflect.Value, list []byte, depth int) error {
 			}
 		}
 	}
-	v.Grow(count) // at most one element for each byte of input
-	if ints := int64s(v); ints != nil {
-		for len(list) > 0 {
-			x, n := protowire.ConsumeVarint(list)
-			if n < 0 {
-				return atIndex(len(*ints), parseError(n))
-			}
-			*ints = append(*ints, int64(x))
-			list = list[n:]
-		}
-		return nil
+	f.grow(v, count) // at most one element for each byte of input
+	switch {
+	case f.form == formInt64:
+		return varints((*[]int64)(v), list)
+	case f.form == formUint64:
+		return varints((*[]uint64)(v), list)
+	case f.form == formInt32 && !f.wide:
+		return varints((*[]int32)(v), list)
+	case f.form == formUint32 && !f.wide:
+		return varints((*[]uint32)(v), list)
 	}
 	for len(list) > 0 {
-		i := v.Len()
-		n, err := f.element(appendZero(v), list, depth)
+		i := (*slice)(v).len
+		n, err := f.scalar(f.extend(v), list)
 		if err != nil {
 			return atIndex(i, err)
 		}
@@ -164,54 +191,83 @@ func (f *field) packedList(v reflect.Value, list []byte, depth int) error {
 	return nil
 }
 
-// mapEntry reads one entry, a message with the key as field 1 and the value as
-// field 2, either of which may be missing.
-func (f *field) mapEntry(m reflect.Value, entry []byte, depth int) error {
-	if depth > schema.MaxDepth {
-		return errDepth
-	}
-	key := reflect.New(f.key.typ).Elem()
-	value := reflect.New(f.value.typ).Elem()
-	if value.Kind() == reflect.Pointer {
-		value.Set(reflect.New(f.value.typ.Elem()))
-	}
-	for len(entry) > 0 {
-		number, wire, n := consumeTag(entry)
-		if n < 0 {
-			return parseError(n)
-		}
-		entry = entry[n:]
-		var err error
-		switch {
-		case number == 1 && wire == f.key.wire:
-			n, err = f.key.element(key, entry, depth)
-		case number == 2 && wire == f.value.wire:
-			n, err = f.value.element(value, entry, depth)
-			if err != nil {
-				err = atKey(key, err)
-			}
-		default:
-			if n = protowire.ConsumeFieldValue(number, wire, entry); n < 0 {
-				err = parseError(n)
+func varints[T int32 | int64 | uint32 | uint64](to *[]T, list []byte) error {
+	values := *to
+	for len(list) > 0 {
+		x, n := uint64(list[0]), 1
+		if x >= 0x80 {
+			if x, n = protowire.ConsumeVarint(list); n < 0 {
+				return atIndex(len(values), parseError(n))
 			}
 		}
-		if err != nil {
-			return err
-		}
-		entry = entry[n:]
+		values = append(values, T(x))
+		list = list[n:]
 	}
-	if m.IsNil() {
-		m.Set(reflect.MakeMap(m.Type()))
-	}
-	m.SetMapIndex(key, value)
+	*to = values
 	return nil
 }
 
-// element reads one value, whose wire type is f.wire, into v and returns its
-// length.
-func (f *field) element(v reflect.Value, data []byte, depth int) (int, error) {
+// element reads one value, whose wire type is f.wire, to where v points and
+// returns its length.
+func (f *field) element(v unsafe.Pointer, data []byte, depth int) (int, error) {
+	if f.form < formText {
+		return f.scalar(v, data)
+	}
+	b, n := consumeBytes(data)
+	if n < 0 {
+		return 0, parseError(n)
+	}
+	switch f.form {
+	case formStruct:
+		return n, f.message.decode(v, b, depth+1)
+	case formStructPointer:
+		at := (*unsafe.Pointer)(v)
+		if *at == nil {
+			*at = reflect.New(f.typ.Elem()).UnsafePointer()
+		}
+		return n, f.message.decode(*at, b, depth+1)
+	case formText:
+		return n, f.readText(v, b)
+	case formProto:
+		o := proto.UnmarshalOptions{Merge: true, RecursionLimit: schema.MaxDepth - depth}
+		if o.RecursionLimit <= 0 { // which would mean the default
+			return 0, errDepth
+		}
+		m := f.pointerAt(v).Elem()
+		if m.IsNil() {
+			m.Set(reflect.New(f.typ.Elem()))
+		}
+		return n, o.Unmarshal(b, m.Interface().(proto.Message))
+	}
+	to := f.documentAt(v)
+	value, err := decodeValue(*to, b, depth+1)
+	*to = value
+	return n, err
+}
+
+// documentAt returns where the value of the any, Document or *Document at v is;
+// the last is made if need be.
+func (f *field) documentAt(v unsafe.Pointer) *any {
+	switch f.form {
+	case formAny:
+		return (*any)(v)
+	case formDocument:
+		return &(*schema.Document)(v).Value
+	}
+	at := (**schema.Document)(v)
+	if *at == nil {
+		*at = new(schema.Document)
+	}
+	return &(*at).Value
+}
+
+// scalar is element for the forms before formText, see [encoder.scalar].
+func (f *field) scalar(v unsafe.Pointer, data []byte) (int, error) {
 	switch f.wire {
 	case protowire.VarintType:
+		if len(data) > 0 && data[0] < 0x80 {
+			return 1, f.setVarint(v, uint64(data[0]))
+		}
 		x, n := protowire.ConsumeVarint(data)
 		if n < 0 {
 			return 0, parseError(n)
@@ -222,132 +278,120 @@ func (f *field) element(v reflect.Value, data []byte, depth int) (int, error) {
 		if n < 0 {
 			return 0, parseError(n)
 		}
-		v.SetFloat(float64(math.Float32frombits(x)))
+		*(*float32)(v) = math.Float32frombits(x)
 		return n, nil
 	case protowire.Fixed64Type:
 		x, n := protowire.ConsumeFixed64(data)
 		if n < 0 {
 			return 0, parseError(n)
 		}
-		v.SetFloat(math.Float64frombits(x))
+		*(*float64)(v) = math.Float64frombits(x)
 		return n, nil
 	}
-	b, n := protowire.ConsumeBytes(data)
+	b, n := consumeBytes(data)
 	if n < 0 {
 		return 0, parseError(n)
 	}
-	return n, f.setBytes(v, b, depth)
+	switch f.form {
+	case formString:
+		if !utf8.Valid(b) {
+			return 0, errUTF8
+		}
+		*(*string)(v) = string(b)
+		return n, nil
+	case formBytes:
+		*(*[]byte)(v) = append([]byte(nil), b...)
+		return n, nil
+	case formTime:
+		return n, readTime((*time.Time)(v), b)
+	default:
+		return n, readDuration((*time.Duration)(v), b)
+	}
 }
 
 // setVarint sets an integer or bool. As in all of protobuf, a varint of more
 // than 32 bits loses its upper ones in a 32-bit field; but what then does not
 // fit a Go type narrower than the protobuf type is an error.
-func (f *field) setVarint(v reflect.Value, x uint64) error {
-	switch f.kind {
-	case schema.Bool:
-		v.SetBool(protowire.DecodeBool(x))
-	case schema.Int32, schema.Int64:
-		i := int64(x)
-		if f.kind == schema.Int32 {
-			i = int64(int32(x))
+func (f *field) setVarint(v unsafe.Pointer, x uint64) error {
+	switch f.form {
+	case formBool:
+		*(*bool)(v) = protowire.DecodeBool(x)
+	case formInt64:
+		*(*int64)(v) = int64(x)
+	case formUint64:
+		*(*uint64)(v) = x
+	case formInt32:
+		*(*int32)(v) = int32(x)
+		if f.wide && int64(x) != int64(int32(x)) {
+			return f.misfit(int64(x))
 		}
-		if v.OverflowInt(i) {
-			return fmt.Errorf("%d does not fit %s", i, v.Type())
+	case formUint32:
+		*(*uint32)(v) = uint32(x)
+		if f.wide && x != uint64(uint32(x)) {
+			return f.misfit(x)
 		}
-		v.SetInt(i)
-	default:
-		if f.kind == schema.Uint32 {
-			x = uint64(uint32(x))
+	case formInt8:
+		*(*int8)(v) = int8(x)
+		if int32(x) != int32(int8(x)) {
+			return f.misfit(int32(x))
 		}
-		if v.OverflowUint(x) {
-			return fmt.Errorf("%d does not fit %s", x, v.Type())
+	case formInt16:
+		*(*int16)(v) = int16(x)
+		if int32(x) != int32(int16(x)) {
+			return f.misfit(int32(x))
 		}
-		v.SetUint(x)
+	case formUint8:
+		*(*uint8)(v) = uint8(x)
+		if uint32(x) != uint32(uint8(x)) {
+			return f.misfit(uint32(x))
+		}
+	case formUint16:
+		*(*uint16)(v) = uint16(x)
+		if uint32(x) != uint32(uint16(x)) {
+			return f.misfit(uint32(x))
+		}
 	}
 	return nil
 }
 
-// setBytes sets what has a length before it.
-func (f *field) setBytes(v reflect.Value, b []byte, depth int) error {
-	switch f.kind {
-	case schema.String:
-		if !utf8.Valid(b) {
-			return errUTF8
-		}
-		if !f.text {
-			v.SetString(string(b))
-			return nil
-		}
-		v.SetZero()
-		if len(b) == 0 { // how proto3 writes the zero value
-			return nil
-		}
-		// A copy, so that a careless type keeps no part of the input.
-		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(b))
-	case schema.Bytes:
-		v.SetBytes(append([]byte(nil), b...))
-		return nil
-	case schema.Time:
-		t := v.Addr().Interface().(*time.Time)
-		var seconds, nanos int64
-		if !t.IsZero() {
-			seconds, nanos = t.Unix(), int64(t.Nanosecond())
-		}
-		seconds, nanos, err := decodeSecondsNanos(seconds, nanos, b)
-		if err != nil {
-			return err
-		}
-		if seconds < text.MinSeconds || seconds > text.MaxSeconds || nanos < 0 || nanos >= 1e9 {
-			return fmt.Errorf("the Timestamp of %d seconds and %d nanos is outside the years 1 to 9999", seconds, nanos)
-		}
-		*t = time.Unix(seconds, nanos).UTC()
-		return nil
-	case schema.Duration:
-		d := time.Duration(v.Int())
-		seconds, nanos, err := decodeSecondsNanos(int64(d/time.Second), int64(d%time.Second), b)
-		if err != nil {
-			return err
-		}
-		d, err = goDuration(seconds, nanos)
-		v.SetInt(int64(d))
-		return err
-	case schema.Struct:
-		return decodeMessage(f.message, target(v), b, depth+1)
-	case schema.Proto:
-		if v.IsNil() {
-			v.Set(reflect.New(f.typ.Elem()))
-		}
-		o := proto.UnmarshalOptions{Merge: true, RecursionLimit: schema.MaxDepth - depth}
-		if o.RecursionLimit <= 0 { // which would mean the default
-			return errDepth
-		}
-		return o.Unmarshal(b, v.Interface().(proto.Message))
-	default: // Any
-		if f.typ.Kind() == reflect.Interface {
-			value, err := decodeValue(v.Interface(), b, depth+1)
-			if value != nil {
-				v.Set(reflect.ValueOf(value))
-			} else {
-				v.SetZero()
-			}
-			return err
-		}
-		doc := target(v).Addr().Interface().(*schema.Document)
-		value, err := decodeValue(doc.Value, b, depth+1)
-		doc.Value = value
-		return err
+func (f *field) misfit(x any) error { return fmt.Errorf("%d does not fit %s", x, f.typ) }
+
+func (f *field) readText(v unsafe.Pointer, b []byte) error {
+	if !utf8.Valid(b) {
+		return errUTF8
 	}
+	to := f.pointerAt(v)
+	to.Elem().SetZero()
+	if len(b) == 0 { // how proto3 writes the zero value
+		return nil
+	}
+	// A copy, so that a careless type keeps no part of the input.
+	return to.Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(b))
 }
 
-// target returns the struct that v is or points at, which it creates if need be.
-func target(v reflect.Value) reflect.Value {
-	if v.Kind() != reflect.Pointer {
-		return v
+func readTime(t *time.Time, b []byte) error {
+	var seconds, nanos int64
+	if !t.IsZero() {
+		seconds, nanos = t.Unix(), int64(t.Nanosecond())
 	}
-	if v.IsNil() {
-		v.Set(reflect.New(v.Type().Elem()))
+	seconds, nanos, err := decodeSecondsNanos(seconds, nanos, b)
+	if err != nil {
+		return err
 	}
-	return v.Elem()
+	if seconds < text.MinSeconds || seconds > text.MaxSeconds || nanos < 0 || nanos >= 1e9 {
+		return fmt.Errorf("the Timestamp of %d seconds and %d nanos is outside the years 1 to 9999", seconds, nanos)
+	}
+	*t = time.Unix(seconds, nanos).UTC()
+	return nil
+}
+
+func readDuration(d *time.Duration, b []byte) error {
+	seconds, nanos, err := decodeSecondsNanos(int64(*d/time.Second), int64(*d%time.Second), b)
+	if err != nil {
+		return err
+	}
+	*d, err = goDuration(seconds, nanos)
+	return err
 }
 
 // decodeSecondsNanos merges the message that Timestamp and Duration both are.
@@ -359,8 +403,9 @@ func decodeSecondsNanos(seconds, nanos int64, data []byte) (int64, int64, error)
 		}
 		data = data[n:]
 		if wire != protowire.VarintType || number > 2 {
-			if n = protowire.ConsumeFieldValue(number, wire, data); n < 0 {
-				return 0, 0, parseError(n)
+			n, err := skip(number, wire, data)
+			if err != nil {
+				return 0, 0, err
 			}
 			data = data[n:]
 			continue

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -19,19 +19,49 @@ import (
 )
 
 // An encoder writes back to front: a nested message first, then its length
-// before it, then its tag. So every length is known when it is written, each
-// byte is written once, and no pass for sizes is needed.
+// before it, then its tag. So every length is known when it is written, and
+// each byte is written once, whatever the order of a map's entries is.
 type encoder struct {
 	buf []byte
 	pos int // what is written is buf[pos:]
 }
 
+func (e *encoder) bytes() []byte { return e.buf[e.pos:] }
+func (e *encoder) len() int      { return len(e.buf) - e.pos }
+
+// appendExact appends the message at m, whose size can be told beforehand,
+// without a copy in between.
+func appendExact(dst []byte, p *plan, m unsafe.Pointer) ([]byte, error) {
+	n := max(p.sizeOf(m, 1), 0) // if it is too deep, the encoder says where
+	dst = slices.Grow(dst, n)
+	e := encoder{buf: dst[len(dst) : len(dst)+n], pos: n}
+	if err := e.message(p, m, 1); err != nil {
+		return dst, err
+	}
+	if e.len() == n && (n == 0 || &e.buf[0] == &dst[:len(dst)+n][len(dst)]) {
+		return dst[:len(dst)+n], nil
+	}
+	// Somebody changes the message while it is written. What is written may be
+	// wrong, but stays within its bounds.
+	return append(dst, e.bytes()...), nil
+}
+
+// An encoder of its own buffer is for messages whose size is known only when
+// they are written.
 var encoders = sync.Pool{New: func() any { return &encoder{buf: make([]byte, 1024), pos: 1024} }}
 
 // keepBuffer is the largest buffer that is kept for the next message.
 const keepBuffer = 64 << 10
 
-func newEncoder() *encoder { return encoders.Get().(*encoder) }
+// appendPooled appends what write writes to such an encoder.
+func appendPooled(dst []byte, write func(*encoder) error) ([]byte, error) {
+	e := encoders.Get().(*encoder)
+	defer e.free()
+	if err := write(e); err != nil {
+		return dst, err
+	}
+	return append(dst, e.bytes()...), nil
+}
 
 func (e *encoder) free() {
 	if len(e.buf) > keepBuffer {
@@ -41,34 +71,68 @@ func (e *encoder) free() {
 	encoders.Put(e)
 }
 
-func (e *encoder) bytes() []byte { return e.buf[e.pos:] }
-func (e *encoder) len() int      { return len(e.buf) - e.pos }
-
 // room makes room for n bytes, moves to their beginning and returns them
 // empty, with capacity for n.
 func (e *encoder) room(n int) []byte {
 	if e.pos < n {
-		used := e.len()
-		bigger := make([]byte, max(2*len(e.buf), used+n))
-		copy(bigger[len(bigger)-used:], e.buf[e.pos:])
-		e.buf, e.pos = bigger, len(bigger)-used
+		e.grow(n)
 	}
 	e.pos -= n
 	return e.buf[e.pos : e.pos : e.pos+n]
 }
 
+func (e *encoder) grow(n int) {
+	used := e.len()
+	bigger := make([]byte, max(2*len(e.buf), used+n))
+	copy(bigger[len(bigger)-used:], e.buf[e.pos:])
+	e.buf, e.pos = bigger, len(bigger)-used
+}
+
+func (e *encoder) byte(b byte) {
+	if e.pos == 0 {
+		e.grow(1)
+	}
+	e.pos--
+	e.buf[e.pos] = b
+}
+
 func (e *encoder) varint(v uint64) {
-	protowire.AppendVarint(e.room(protowire.SizeVarint(v)), v)
+	if v < 0x80 {
+		e.byte(byte(v))
+		return
+	}
+	e.longVarint(v)
+}
+
+func (e *encoder) longVarint(v uint64) {
+	n := protowire.SizeVarint(v)
+	b := e.room(n)[:n]
+	for i := range b[:n-1] {
+		b[i] = byte(v) | 0x80
+		v >>= 7
+	}
+	b[n-1] = byte(v)
 }
 
 func (e *encoder) tag(n protowire.Number, t protowire.Type) { e.varint(protowire.EncodeTag(n, t)) }
 
+// head writes the tag of the field's records.
+func (e *encoder) head(f *field) {
+	if f.tagSize == 1 {
+		e.byte(f.tag[0])
+		return
+	}
+	_ = append(e.room(int(f.tagSize)), f.tag[:f.tagSize]...)
+}
+
 func (e *encoder) fixed32(v uint32) { protowire.AppendFixed32(e.room(4), v) }
 func (e *encoder) fixed64(v uint64) { protowire.AppendFixed64(e.room(8), v) }
 
-func (e *encoder) raw(b []byte) {
-	room := e.room(len(b))
-	_ = append(room, b...)
+// raw writes bytes without a length.
+func (e *encoder) raw(b []byte) { _ = append(e.room(len(b)), b...) }
+
+func (e *encoder) lengthAndBytes(b []byte) {
+	e.raw(b)
 	e.varint(uint64(len(b)))
 }
 
@@ -76,8 +140,7 @@ func (e *encoder) str(s string) error {
 	if !utf8.ValidString(s) {
 		return errUTF8
 	}
-	room := e.room(len(s))
-	_ = append(room, s...)
+	_ = append(e.room(len(s)), s...)
 	e.varint(uint64(len(s)))
 	return nil
 }
@@ -87,196 +150,256 @@ var (
 	errNilElement = errors.New("a nil pointer in a list or map")
 )
 
-// message writes the fields of v, without a length before them.
-func (e *encoder) message(p *plan, v reflect.Value, depth int) error {
+// message writes the fields of the struct at m, without a length before them.
+func (e *encoder) message(p *plan, m unsafe.Pointer, depth int) error {
 	if depth > schema.MaxDepth {
 		return errDepth
 	}
+	if p.keeps {
+		if err := e.unknown(*(*[]byte)(unsafe.Add(m, p.unknown))); err != nil {
+			return err
+		}
+	}
 	for i := len(p.fields) - 1; i >= 0; i-- {
 		f := &p.fields[i]
-		if err := e.field(f, v.Field(f.index), depth); err != nil {
+		if err := e.field(f, unsafe.Add(m, f.offset), depth); err != nil {
 			return at(f.name, err)
 		}
 	}
 	return nil
 }
 
-func (e *encoder) field(f *field, v reflect.Value, depth int) error {
-	switch {
-	case f.key != nil:
-		return e.mapField(f, v, depth+1)
-	case f.repeated:
-		return e.list(f, v, depth+1)
-	case f.optional:
-		if v.IsNil() {
+// unknown writes records that were kept.
+func (e *encoder) unknown(records []byte) error {
+	for rest := records; len(rest) > 0; {
+		number, wire, n := consumeTag(rest)
+		if n > 0 {
+			rest = rest[n:]
+			n = protowire.ConsumeFieldValue(number, wire, rest)
+		}
+		if n < 0 {
+			return fmt.Errorf("the unknown fields that the message keeps: %w", parseError(n))
+		}
+		rest = rest[n:]
+	}
+	e.raw(records)
+	return nil
+}
+
+// field writes the records of one field. A value that is what a missing field
+// is decoded as is not written.
+func (e *encoder) field(f *field, v unsafe.Pointer, depth int) error {
+	switch f.shape {
+	case optional:
+		if v = *(*unsafe.Pointer)(v); v == nil {
 			return nil
 		}
-		v = v.Elem()
-	case absent(f, v):
+		if err := e.element(f, v, depth); err != nil {
+			return err
+		}
+		e.head(f)
 		return nil
+	case list:
+		return e.list(f, (*slice)(v), depth+1)
+	case mapping:
+		return e.mapField(f, v, depth+1)
 	}
-	start := e.len()
-	if err := e.element(f, v, depth); err != nil {
-		return err
+	switch f.form {
+	case formBool:
+		if !*(*bool)(v) {
+			return nil
+		}
+		e.byte(1)
+	case formInt32:
+		x := *(*int32)(v)
+		if x == 0 {
+			return nil
+		}
+		e.varint(uint64(x))
+	case formInt64, formUint64:
+		x := *(*uint64)(v)
+		if x == 0 {
+			return nil
+		}
+		e.varint(x)
+	case formFloat32:
+		x := math.Float32bits(*(*float32)(v)) // -0 is written
+		if x == 0 {
+			return nil
+		}
+		e.fixed32(x)
+	case formFloat64:
+		x := math.Float64bits(*(*float64)(v))
+		if x == 0 {
+			return nil
+		}
+		e.fixed64(x)
+	case formString:
+		s := *(*string)(v)
+		if s == "" {
+			return nil
+		}
+		if err := e.str(s); err != nil {
+			return err
+		}
+	case formBytes:
+		b := *(*[]byte)(v)
+		if len(b) == 0 {
+			return nil
+		}
+		e.lengthAndBytes(b)
+	case formText:
+		start := e.len()
+		if err := e.text(f, v); err != nil {
+			return err
+		}
+		if e.len() == start+1 {
+			// The text is empty, which is how proto3 writes an absent string.
+			e.pos++
+			return nil
+		}
+	case formStruct: // always there
+		if err := e.nested(f, v, depth+1); err != nil {
+			return err
+		}
+	default:
+		if f.absent(v) {
+			return nil
+		}
+		if err := e.element(f, v, depth); err != nil {
+			return err
+		}
 	}
-	if f.text && !f.optional && e.len() == start+1 {
-		// The text is empty, which is how proto3 writes an absent string.
-		e.pos++
-		return nil
-	}
-	e.tag(f.number, f.wire)
+	e.head(f)
 	return nil
 }
 
-// absent reports whether v is what a missing field is decoded as, so that it
-// need not be written.
-func absent(f *field, v reflect.Value) bool {
-	switch f.kind {
-	case schema.String:
-		return !f.text && v.Len() == 0
-	case schema.Bytes:
-		return v.Len() == 0
-	case schema.Float32, schema.Float64:
-		return math.Float64bits(v.Float()) == 0 // -0 is written
-	case schema.Time:
-		return timeOf(v).IsZero()
-	case schema.Struct:
-		// A struct that is not behind a pointer is always there.
-		return v.Kind() == reflect.Pointer && v.IsNil()
-	case schema.Any:
-		if v.Kind() == reflect.Struct {
-			return documentOf(v) == nil
-		}
-		return v.IsNil()
+// absent reports whether v is what a missing field is decoded as, for the forms
+// where [encoder.field] does not see it on the way.
+func (f *field) absent(v unsafe.Pointer) bool {
+	switch f.form {
+	case formTime:
+		return (*time.Time)(v).IsZero()
+	case formDuration:
+		return *(*time.Duration)(v) == 0
+	case formStructPointer, formProto, formDocumentPointer:
+		return *(*unsafe.Pointer)(v) == nil
+	case formAny:
+		return *(*any)(v) == nil
+	case formDocument:
+		return (*schema.Document)(v).Value == nil
 	default:
-		return v.IsZero()
+		return f.integer(v) == 0
 	}
 }
 
-func (e *encoder) list(f *field, v reflect.Value, depth int) error {
-	n := v.Len()
-	if n == 0 {
+// integer returns the integer at v as its varint.
+func (f *field) integer(v unsafe.Pointer) uint64 {
+	switch f.form {
+	case formInt8:
+		return uint64(*(*int8)(v))
+	case formInt16:
+		return uint64(*(*int16)(v))
+	case formInt32:
+		return uint64(*(*int32)(v))
+	case formUint8:
+		return uint64(*(*uint8)(v))
+	case formUint16:
+		return uint64(*(*uint16)(v))
+	case formUint32:
+		return uint64(*(*uint32)(v))
+	default:
+		return *(*uint64)(v)
+	}
+}
+
+// list writes a list, of which each element counts as one level.
+func (e *encoder) list(f *field, s *slice, depth int) error {
+	if s.len == 0 {
 		return nil
 	}
 	if depth > schema.MaxDepth {
 		return errDepth
 	}
 	start := e.len()
-	if ints := int64s(v); ints != nil {
-		for _, x := range slices.Backward(*ints) {
+	if f.form == formInt64 {
+		for _, x := range slices.Backward(*(*[]int64)(unsafe.Pointer(s))) {
 			e.varint(uint64(x))
 		}
-		n = 0
-	}
-	for i := n - 1; i >= 0; i-- {
-		if err := e.element(f, v.Index(i), depth); err != nil {
-			return atIndex(i, err)
-		}
-		if !f.packed() {
-			e.tag(f.number, f.wire)
-		}
-	}
-	if f.packed() {
-		e.varint(uint64(e.len() - start))
-		e.tag(f.number, protowire.BytesType)
-	}
-	return nil
-}
-
-// int64s returns the list v if it is an []int64, which goes without reflection
-// for each element, and else nil.
-func int64s(v reflect.Value) *[]int64 {
-	if !v.CanAddr() {
-		return nil
-	}
-	ints, _ := v.Addr().Interface().(*[]int64)
-	return ints
-}
-
-func (e *encoder) mapField(f *field, v reflect.Value, depth int) error {
-	if v.Len() == 0 {
-		return nil
-	}
-	if depth > schema.MaxDepth {
-		return errDepth
-	}
-	var texts map[string]bool // of keys that are written as text
-	if f.key.text {
-		texts = make(map[string]bool, v.Len())
-	}
-	for it := v.MapRange(); it.Next(); {
-		start := e.len()
-		if err := e.element(f.value, it.Value(), depth); err != nil {
-			return atKey(it.Key(), err)
-		}
-		e.tag(2, f.value.wire)
-		before := e.len()
-		if err := e.element(f.key, it.Key(), depth); err != nil {
-			return atKey(it.Key(), err)
-		}
-		if texts != nil {
-			text := string(e.bytes()[:e.len()-before])
-			if texts[text] {
-				return atKey(it.Key(), errors.New("two keys have this text"))
+	} else {
+		for i := s.len - 1; i >= 0; i-- {
+			if err := e.element(f, s.at(i, f.size), depth); err != nil {
+				return atIndex(i, err)
 			}
-			texts[text] = true
+			if !f.packed {
+				e.head(f)
+			}
 		}
-		e.tag(1, f.key.wire)
+	}
+	if f.packed {
 		e.varint(uint64(e.len() - start))
-		e.tag(f.number, protowire.BytesType)
+		e.head(f)
 	}
 	return nil
 }
 
 // element writes one value, with its length if it has one, without a tag.
-func (e *encoder) element(f *field, v reflect.Value, depth int) error {
-	switch f.kind {
-	case schema.Bool:
-		e.varint(protowire.EncodeBool(v.Bool()))
-	case schema.Int32, schema.Int64:
-		e.varint(uint64(v.Int()))
-	case schema.Uint32, schema.Uint64:
-		e.varint(v.Uint())
-	case schema.Float32:
-		e.fixed32(math.Float32bits(float32(v.Float())))
-	case schema.Float64:
-		e.fixed64(math.Float64bits(v.Float()))
-	case schema.String:
-		if f.text {
-			return e.text(v)
-		}
-		return e.str(v.String())
-	case schema.Bytes:
-		e.raw(v.Bytes())
-	case schema.Time:
-		return e.time(timeOf(v))
-	case schema.Duration:
-		e.duration(time.Duration(v.Int()))
+func (e *encoder) element(f *field, v unsafe.Pointer, depth int) error {
+	switch {
+	case f.form < formText:
+		return e.scalar(f, v)
+	case f.form == formText:
+		return e.text(f, v)
 	default:
 		return e.nested(f, v, depth+1)
+	}
+}
+
+// scalar is element for the forms before formText. It is a function of its own
+// since it lets go of v: what v points at need not be on the heap.
+func (e *encoder) scalar(f *field, v unsafe.Pointer) error {
+	switch f.form {
+	case formBool:
+		e.byte(byte(protowire.EncodeBool(*(*bool)(v))))
+	case formFloat32:
+		e.fixed32(math.Float32bits(*(*float32)(v)))
+	case formFloat64:
+		e.fixed64(math.Float64bits(*(*float64)(v)))
+	case formString:
+		return e.str(*(*string)(v))
+	case formBytes:
+		e.lengthAndBytes(*(*[]byte)(v))
+	case formTime:
+		return e.time(*(*time.Time)(v))
+	case formDuration:
+		d := *(*time.Duration)(v)
+		e.secondsNanos(int64(d/time.Second), int64(d%time.Second))
+	default:
+		e.varint(f.integer(v))
 	}
 	return nil
 }
 
 // nested writes a message with its length.
-func (e *encoder) nested(f *field, v reflect.Value, depth int) error {
+func (e *encoder) nested(f *field, v unsafe.Pointer, depth int) error {
 	start := e.len()
-	switch f.kind {
-	case schema.Struct:
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				return errNilElement
-			}
-			v = v.Elem()
+	switch f.form {
+	case formStruct:
+		if err := e.message(f.message, v, depth); err != nil {
+			return err
+		}
+	case formStructPointer:
+		if v = *(*unsafe.Pointer)(v); v == nil {
+			return errNilElement
 		}
 		if err := e.message(f.message, v, depth); err != nil {
 			return err
 		}
-	case schema.Proto:
-		if v.IsNil() {
+	case formProto:
+		if *(*unsafe.Pointer)(v) == nil {
 			return errNilElement
 		}
-		m := v.Interface().(proto.Message)
+		m := f.pointerAt(v).Elem().Interface().(proto.Message)
 		if err := checkDepth(m, schema.MaxDepth-depth+1); err != nil {
 			return err
 		}
@@ -284,12 +407,13 @@ func (e *encoder) nested(f *field, v reflect.Value, depth int) error {
 		if err != nil {
 			return err
 		}
-		_ = append(e.room(len(b)), b...)
-	case schema.Any:
-		if v.Kind() == reflect.Pointer && v.IsNil() {
+		e.raw(b)
+	default:
+		value, ok := f.document(v)
+		if !ok {
 			return errNilElement
 		}
-		if err := e.document(anyOf(v), depth); err != nil {
+		if err := e.document(value, depth); err != nil {
 			return err
 		}
 	}
@@ -297,15 +421,31 @@ func (e *encoder) nested(f *field, v reflect.Value, depth int) error {
 	return nil
 }
 
-func (e *encoder) text(v reflect.Value) error {
-	b, err := v.Interface().(encoding.TextMarshaler).MarshalText()
+// document returns what the any, Document or *Document at v holds, and false
+// for a nil *Document.
+func (f *field) document(v unsafe.Pointer) (any, bool) {
+	switch f.form {
+	case formAny:
+		return *(*any)(v), true
+	case formDocument:
+		return (*schema.Document)(v).Value, true
+	}
+	d := *(**schema.Document)(v)
+	if d == nil {
+		return nil, false
+	}
+	return d.Value, true
+}
+
+func (e *encoder) text(f *field, v unsafe.Pointer) error {
+	b, err := f.pointerAt(v).Interface().(encoding.TextMarshaler).MarshalText()
 	if err != nil {
 		return err
 	}
 	if !utf8.Valid(b) {
 		return errUTF8
 	}
-	e.raw(b)
+	e.lengthAndBytes(b)
 	return nil
 }
 
@@ -315,10 +455,6 @@ func (e *encoder) time(t time.Time) error {
 	}
 	e.secondsNanos(t.Unix(), int64(t.Nanosecond()))
 	return nil
-}
-
-func (e *encoder) duration(d time.Duration) {
-	e.secondsNanos(int64(d/time.Second), int64(d%time.Second))
 }
 
 // secondsNanos writes the message that Timestamp and Duration both are.
@@ -333,32 +469,4 @@ func (e *encoder) secondsNanos(seconds, nanos int64) {
 		e.tag(1, protowire.VarintType)
 	}
 	e.varint(uint64(e.len() - start))
-}
-
-// timeOf returns v as a time.Time, without allocating where v can be
-// addressed.
-func timeOf(v reflect.Value) time.Time {
-	if v.CanAddr() {
-		return *v.Addr().Interface().(*time.Time)
-	}
-	return v.Interface().(time.Time)
-}
-
-func documentOf(v reflect.Value) any {
-	if v.CanAddr() {
-		return v.Addr().Interface().(*schema.Document).Value
-	}
-	return v.Interface().(schema.Document).Value
-}
-
-// anyOf returns the value in an any, a Document or a *Document.
-func anyOf(v reflect.Value) any {
-	switch v.Kind() {
-	case reflect.Struct:
-		return documentOf(v)
-	case reflect.Pointer:
-		return documentOf(v.Elem())
-	default:
-		return v.Interface()
-	}
 }
