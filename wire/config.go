@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -28,6 +29,9 @@ type config struct {
 	stream  []grpc.StreamClientInterceptor
 	codecs  []everywire.Codec
 	drain   time.Duration
+
+	grpcDial  []grpc.DialOption
+	grpcServe []grpc.ServerOption
 }
 
 // A DialOption sets up a connection.
@@ -138,6 +142,31 @@ func WithMethods(reg *everywire.Registry) DialOption {
 // option.
 func WithOffers(reg *everywire.Registry) DialOption {
 	return dialOnly(func(c *config) { c.offers = reg })
+}
+
+// WithGRPCDialOptions adds options of grpc-go itself to a connection of the gRPC
+// wire; others refuse them. They come after what everywire sets, such as limits and
+// keep-alive, and replace it; but the target has the last word on addresses, TLS and
+// codec.
+func WithGRPCDialOptions(opts ...grpc.DialOption) DialOption {
+	return dialOnly(func(c *config) { c.grpcDial = append(c.grpcDial, opts...) })
+}
+
+// WithGRPCServerOptions adds options of grpc-go itself to the servers of grpc and
+// any targets, as [WithGRPCDialOptions] does to connections; targets of other wires
+// refuse them. Interceptors of streams and stats handlers among them see that
+// messages pass, but not what is in them: see [everywire.ChainStream] and
+// [WithStatsHandler] for such that do.
+func WithGRPCServerOptions(opts ...grpc.ServerOption) ServeOption {
+	return serveOnly(func(c *config) { c.grpcServe = append(c.grpcServe, opts...) })
+}
+
+// serves checks that a target's server can have all options.
+func (c *config) serves(t *Target) error {
+	if len(c.grpcServe) > 0 && t.Wire != "grpc" && t.Wire != "any" {
+		return fmt.Errorf("%s is not grpc-go's: what WithGRPCServerOptions has is for grpc and any", shapeName(t))
+	}
+	return nil
 }
 
 // Caller returns, in a handler, a connection to the client that called: its

@@ -51,7 +51,10 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 			t.Addrs[i] = net.JoinHostPort("localhost", port)
 		}
 	}
-	tlsConfig, err := t.tlsConfig(cfg.tls, dialSide)
+	if len(cfg.grpcDial) > 0 && t.Wire != "grpc" {
+		return nil, targetError(target, "%s is not grpc-go's: what WithGRPCDialOptions has is for grpc", shapeName(&t))
+	}
+	tlsConfig, roots, err := t.clientTLS(cfg.tls, cfg.logger)
 	if err != nil {
 		return nil, targetError(target, "%v", err)
 	}
@@ -70,9 +73,16 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 		DialAddr:  dialer(cfg.dial, t.network()),
 		Addrs:     t.Addrs,
 		TLS:       tlsConfig,
+		Roots:     roots,
+		GRPC:      cfg.grpcDial,
 		Path:      t.Path,
 		Options:   t.Options,
 		UserAgent: userAgent,
+	}
+	if cfg.dial == nil && t.Transport == "tcp" {
+		rc.Lookup = func(ctx context.Context, host string) ([]string, error) {
+			return net.DefaultResolver.LookupHost(ctx, host)
+		}
 	}
 	if cfg.offers != nil && !maker.bothWays {
 		return nil, targetError(target, "%s goes one way only: its server cannot call what WithOffers has", shapeName(&t))

@@ -57,6 +57,9 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 	if !ok {
 		return nil, targetError(shape, "%s is not served within HTTP: what is: %s", shapeName(&t), handlerShapes)
 	}
+	if err := cfg.serves(&t); err != nil {
+		return nil, targetError(shape, "%v", err)
+	}
 	codecs, err := cfg.codecsFor(&t)
 	if err != nil {
 		return nil, targetError(shape, "%v", err)
@@ -68,6 +71,7 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 		Codecs:   codecs,
 		Logger:   cfg.logger,
 		Options:  t.Options,
+		GRPC:     cfg.grpcServe,
 	}
 	h, err := maker(t.configOf(&rc))
 	if err != nil {

@@ -113,7 +113,11 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 	if len(t.Addrs) != 1 {
 		return bound{}, targetError(target, "a server listens on one address: give one target for each")
 	}
-	tlsConfig, err := t.tlsConfig(cfg.tls, serveSide)
+	if err := cfg.serves(&t); err != nil {
+		return bound{}, targetError(target, "%v", err)
+	}
+	logger := cfg.logger.With(slog.String("target", target))
+	tlsConfig, err := t.serverTLS(cfg.tls, logger)
 	if err != nil {
 		return bound{}, targetError(target, "%v", err)
 	}
@@ -126,10 +130,11 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 		Limits:   cfg.limits.WithDefaults(),
 		StatsOf:  cfg.serverStats(reg),
 		Codecs:   codecs,
-		Logger:   cfg.logger.With(slog.String("target", target)),
+		Logger:   logger,
 		TLS:      tlsConfig,
 		Path:     t.Path,
 		Options:  t.Options,
+		GRPC:     cfg.grpcServe,
 	}
 	b, server, err := t.listen(ctx, target, cfg, t.configOf(&rc))
 	if err != nil {

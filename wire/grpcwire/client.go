@@ -2,16 +2,11 @@ package grpcwire
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"errors"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
@@ -26,59 +21,71 @@ type conn struct {
 	retries bool
 }
 
-// NewConn makes a connection. Its options are codec (a name of cfg.Codecs)
-// and lb (pick_first, round_robin).
+// NewConn makes a connection. Its options are codec (a name of cfg.Codecs),
+// compression (gzip, zstd), lb (pick_first, round_robin), serviceconfig (a file),
+// keepalive, keepalivetimeout and idle (times).
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	codec, err := cfg.Codec(rpc.Protobuf)
 	if err != nil {
 		return nil, err
 	}
-	policy := cfg.Options["lb"]
-	switch policy {
-	case "", "pick_first", "round_robin":
-	default:
-		return nil, fmt.Errorf("unknown lb %q: it is one of pick_first, round_robin", policy)
-	}
 	if len(cfg.Addrs) == 0 {
-		return nil, fmt.Errorf("no address to connect to")
+		return nil, errors.New("no address to connect to")
 	}
-	opts := []grpc.DialOption{
-		grpc.WithDefaultCallOptions(
-			grpc.ForceCodecV2(fix(codec)),
-			grpc.MaxCallRecvMsgSize(cfg.Limits.MaxMessage),
-			grpc.MaxCallSendMsgSize(cfg.Limits.MaxMessage),
-		),
+	opts, err := dialOptions(cfg)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, cfg.GRPC...)
+	// What the target says is not for them to change.
+	opts = append(opts,
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(fix(codec))),
+		grpc.WithTransportCredentials(clientCredentials(cfg)),
+		grpc.WithResolvers(hosts{cfg}),
+	)
+	cc, err := grpc.NewClient(scheme+":///"+authority(cfg.Addrs[0]), opts...)
+	if err != nil {
+		return nil, err
+	}
+	_, policies := cfg.Options["serviceconfig"]
+	return &conn{cc: cc, maxMetadata: cfg.Limits.MaxMetadata, retries: policies || len(cfg.GRPC) > 0}, nil
+}
+
+// dialOptions are what a program may replace.
+func dialOptions(cfg *rpc.ClientConfig) ([]grpc.DialOption, error) {
+	calls := []grpc.CallOption{
+		grpc.MaxCallRecvMsgSize(cfg.Limits.MaxMessage),
+		grpc.MaxCallSendMsgSize(cfg.Limits.MaxMessage),
+	}
+	compressor, err := callCompressor(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	if compressor != nil {
+		calls = append(calls, compressor)
+	}
+	opts, err := clientTimes(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts,
+		grpc.WithDefaultCallOptions(calls...),
 		grpc.WithMaxHeaderListSize(headerListSize(cfg.Limits)),
 		grpc.WithUserAgent(cfg.UserAgent),
 		grpc.WithContextDialer(cfg.DialAddr),
 		grpc.WithNoProxy(), // DialAddr decides how an address is reached
+	)
+	config, err := serviceConfig(cfg.Options)
+	if err != nil {
+		return nil, err
 	}
-	if cfg.TLS != nil {
-		opts = append(opts, grpc.WithTransportCredentials(credentials.NewTLS(cfg.TLS)))
-	} else {
-		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	}
-	if policy != "" {
-		opts = append(opts, grpc.WithDefaultServiceConfig(fmt.Sprintf(`{"loadBalancingConfig":[{%q:{}}]}`, policy)))
+	if config != "" {
+		opts = append(opts, grpc.WithDefaultServiceConfig(config))
 	}
 	for _, h := range cfg.Stats {
 		opts = append(opts, grpc.WithStatsHandler(h))
 	}
-	addrs := manual.NewBuilderWithScheme("everywire")
-	var state resolver.State
-	for _, a := range cfg.Addrs {
-		ra := resolver.Address{Addr: a}
-		if cfg.TLS != nil && cfg.TLS.ServerName == "" {
-			ra.ServerName = rpc.HostOf(a) // not that of the first for all
-		}
-		state.Addresses = append(state.Addresses, ra)
-	}
-	addrs.InitialState(state)
-	cc, err := grpc.NewClient("everywire:///"+authority(cfg.Addrs[0]), append(opts, grpc.WithResolvers(addrs))...)
-	if err != nil {
-		return nil, err
-	}
-	return &conn{cc: cc, maxMetadata: cfg.Limits.MaxMetadata}, nil
+	return opts, nil
 }
 
 // fix makes the codec of a connection grpc-go's. Protobuf has no subtype: a bare
@@ -88,14 +95,6 @@ func fix(codec everywire.Codec) fixed {
 		return fixed{codec: codec}
 	}
 	return fixed{codec: codec, subtype: codec.Name()}
-}
-
-// authority is the :authority of calls to addr, which may be a unix socket.
-func authority(addr string) string {
-	if strings.HasPrefix(addr, "/") || strings.HasPrefix(addr, "@") {
-		return "localhost"
-	}
-	return addr
 }
 
 func (c *conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {

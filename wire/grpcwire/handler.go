@@ -28,7 +28,7 @@ type Handler struct {
 
 // NewHandler makes a handler for all of the registry's methods.
 func NewHandler(cfg *rpc.ServerConfig) *Handler {
-	return &Handler{server: newServer(cfg, true)}
+	return &Handler{server: newServer(cfg, true, cfg.GRPC)}
 }
 
 // ServeHTTP is [http.Handler]'s. It refuses what is not gRPC.

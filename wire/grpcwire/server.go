@@ -32,20 +32,25 @@ type server struct {
 	err         error // of the shutdown
 }
 
-// NewServer makes a server for all of the registry's methods.
+// NewServer makes a server for all of the registry's methods. Its options are
+// keepalive, keepalivetimeout, keepalivemin, idle, maxage and maxagegrace (times).
 func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	var creds credentials.TransportCredentials = given{insecure.NewCredentials()}
 	if cfg.TLS != nil {
 		creds = credentials.NewTLS(cfg.TLS)
 	}
-	return newServer(cfg, false, grpc.Creds(creds)), nil
+	opts, err := serverTimes(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, cfg.GRPC...)
+	return newServer(cfg, false, append(opts, grpc.Creds(creds))), nil
 }
 
 // newServer makes a server for connections of its own, or for the requests of
-// another server.
-func newServer(cfg *rpc.ServerConfig, requests bool, opts ...grpc.ServerOption) *server {
-	opts = append(opts,
-		grpc.ForceServerCodecV2(framesOnly{cfg.Logger}),
+// another server. The options given come after those of cfg, and replace them.
+func newServer(cfg *rpc.ServerConfig, requests bool, more []grpc.ServerOption) *server {
+	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.Limits.MaxMessage),
 		grpc.MaxSendMsgSize(cfg.Limits.MaxMessage),
 		grpc.ConnectionTimeout(handshakeTimeout),
@@ -54,7 +59,9 @@ func newServer(cfg *rpc.ServerConfig, requests bool, opts ...grpc.ServerOption) 
 		// Goroutines whose stacks have grown already serve most calls; when all
 		// are taken grpc-go starts one for the call. It pays for what we add.
 		grpc.NumStreamWorkers(clampUint32(runtime.GOMAXPROCS(0))),
-	)
+	}
+	opts = append(opts, more...)
+	opts = append(opts, grpc.ForceServerCodecV2(framesOnly{cfg.Logger}))
 	for _, h := range cfg.Stats {
 		opts = append(opts, grpc.StatsHandler(payloads{h}))
 	}

@@ -39,8 +39,10 @@ func newTransport(cfg *rpc.ClientConfig) (transport, error) {
 	case version != "" && version != "1.1":
 		return nil, fmt.Errorf("there is no HTTP/%s among 1.1 and 2", version)
 	}
+	pacer := new(rpc.Pacer)
+	dial := func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, web.HTTP11) }
 	t := &roundtrip.Transport{
-		Dial:        func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, web.HTTP11) },
+		Dial:        func(ctx context.Context) (net.Conn, error) { return pacer.Dial(ctx, dial) },
 		MaxIdle:     web.ClientMaxIdle,
 		IdleTimeout: web.ClientIdleTimeout,
 		MaxHead:     web.MaxHead(cfg.Limits),
@@ -61,7 +63,10 @@ func newHTTP2(cfg *rpc.ClientConfig) *http2Transport {
 	t := &http2Transport{conns: roundtrip.NewConns(cfg.DialAddr)}
 	tracked := *cfg
 	tracked.DialAddr = t.conns.DialAddr
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return tracked.Dial(ctx, web.HTTP2) }
+	pacer := new(rpc.Pacer)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return pacer.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return tracked.Dial(ctx, web.HTTP2) })
+	}
 	t.Transport = &http.Transport{
 		DialContext:            dial,
 		DialTLSContext:         dial,
@@ -75,10 +80,25 @@ func newHTTP2(cfg *rpc.ClientConfig) *http2Transport {
 	return t
 }
 
-// RoundTrip is [http.RoundTripper]'s.
+// errSent stands for a connection that a request was sent on.
+var errSent = errors.New("the request was sent")
+
+// RoundTrip is [http.RoundTripper]'s. net/http may send a request again, and
+// then find no connection: the first time may count.
 func (t *http2Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	roundtrip.Detach(r)
-	return t.Transport.RoundTrip(r)
+	if !roundtrip.MayRepeat(r) {
+		return t.Transport.RoundTrip(r)
+	}
+	var sent atomic.Bool
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+	})
+	res, err := t.Transport.RoundTrip(r.WithContext(ctx))
+	if err != nil && sent.Load() {
+		err = rpc.After(errSent, err)
+	}
+	return res, err
 }
 
 // Close is [transport]'s.
@@ -116,11 +136,7 @@ func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
 	t.Dial = func(ctx context.Context, _ string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
 		var errs []error
 		for _, addr := range cfg.Addrs {
-			named := secure.Clone()
-			if named.ServerName = cfg.TLS.ServerName; named.ServerName == "" {
-				named.ServerName = rpc.HostOf(addr)
-			}
-			conn, err := quic.DialAddr(ctx, addr, named, config)
+			conn, err := quic.DialAddr(ctx, addr, cfg.TLSFor(addr, secure.NextProtos...), config)
 			if err == nil {
 				t.conn.Store(conn)
 				return conn, nil

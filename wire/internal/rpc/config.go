@@ -10,6 +10,7 @@ package rpc
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -48,6 +49,8 @@ type ServerConfig struct {
 	TLS     *tls.Config
 	Path    string // of the target, "" if none
 	Options Options
+	// GRPC are grpc-go's own options, for the gRPC wire alone.
+	GRPC []grpc.ServerOption
 }
 
 // Of returns the configuration of one wire's server among several.
@@ -75,8 +78,16 @@ type ClientConfig struct {
 	// DialAddr opens a cleartext connection to one of Addrs.
 	DialAddr func(ctx context.Context, addr string) (net.Conn, error)
 	Addrs    []string
+	// Lookup finds the addresses of a host for a wire that spreads its calls over
+	// them. It is nil if DialAddr takes names as they are.
+	Lookup func(ctx context.Context, host string) ([]string, error)
 	// TLS is nil for cleartext. Without a server name it is that of each address.
-	TLS       *tls.Config
+	// Connections are made with what [ClientConfig.TLSFor] returns.
+	TLS *tls.Config
+	// Roots, if set, returns the authorities of servers in place of those of TLS.
+	Roots func() *x509.CertPool
+	// GRPC are grpc-go's own options, for the gRPC wire alone.
+	GRPC      []grpc.DialOption
 	Path      string
 	Options   Options
 	UserAgent string
@@ -117,17 +128,46 @@ func (c *ClientConfig) Dial(ctx context.Context, alpn ...string) (net.Conn, erro
 }
 
 func (c *ClientConfig) handshake(ctx context.Context, raw net.Conn, addr string, alpn []string) (net.Conn, error) {
-	cfg := c.TLS.Clone()
-	if cfg.ServerName == "" {
-		cfg.ServerName = HostOf(addr)
-	}
-	cfg.NextProtos = alpn
-	conn := tls.Client(raw, cfg)
+	conn := tls.Client(raw, c.TLSFor(addr, alpn...))
 	if err := conn.HandshakeContext(ctx); err != nil {
 		_ = raw.Close() // the handshake's error is the one to tell
 		return nil, err
 	}
 	return conn, nil
+}
+
+// TLSFor is the configuration of one handshake with the server at addr, which the
+// caller may change.
+func (c *ClientConfig) TLSFor(addr string, alpn ...string) *tls.Config {
+	cfg := c.TLS.Clone()
+	if cfg.ServerName == "" {
+		cfg.ServerName = HostOf(addr)
+	}
+	if c.Roots != nil {
+		cfg.RootCAs = c.Roots()
+	}
+	if len(alpn) > 0 {
+		cfg.NextProtos = alpn
+	}
+	return cfg
+}
+
+// WithProtocols returns a server's configuration that agrees on one of the
+// protocols, also where a configuration is chosen for each client.
+func WithProtocols(cfg *tls.Config, protocols ...string) *tls.Config {
+	cfg = cfg.Clone()
+	cfg.NextProtos = protocols
+	if choose := cfg.GetConfigForClient; choose != nil {
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			chosen, err := choose(hello)
+			if err == nil && chosen != nil {
+				chosen = chosen.Clone()
+				chosen.NextProtos = protocols
+			}
+			return chosen, err
+		}
+	}
+	return cfg
 }
 
 // HostOf is the name that the certificate of the server at addr must have; ""

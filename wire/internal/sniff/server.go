@@ -58,18 +58,18 @@ type Server struct {
 func NewServer(cfg Config) *Server {
 	s := &Server{cfg: cfg, conns: map[net.Conn]struct{}{}}
 	if cfg.TLS != nil {
-		s.cfg.TLS = cfg.TLS.Clone()
-		s.cfg.TLS.NextProtos = nil
+		var names []string
 		for _, name := range []string{"h2", "http/1.1"} { // what a client that knows both gets
 			if _, ok := cfg.Protocols[name]; ok {
-				s.cfg.TLS.NextProtos = append(s.cfg.TLS.NextProtos, name)
+				names = append(names, name)
 			}
 		}
 		for name := range cfg.Protocols {
 			if name != "h2" && name != "http/1.1" {
-				s.cfg.TLS.NextProtos = append(s.cfg.TLS.NextProtos, name)
+				names = append(names, name)
 			}
 		}
+		s.cfg.TLS = rpc.WithProtocols(cfg.TLS, names...)
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s

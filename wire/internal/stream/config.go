@@ -27,8 +27,7 @@ func ClientConfigOf(cfg *rpc.ClientConfig, alpn ...string) (ClientConfig, error)
 func ServerConfigOf(cfg *rpc.ServerConfig, alpn ...string) (ServerConfig, error) {
 	tls := cfg.TLS
 	if tls != nil && len(alpn) > 0 {
-		tls = tls.Clone()
-		tls.NextProtos = alpn
+		tls = rpc.WithProtocols(tls, alpn...)
 	}
 	idle, err := idleOf(cfg.Options)
 	return ServerConfig{

@@ -91,8 +91,7 @@ func NewServer(cfg Config) *Server {
 	s := &Server{cfg: cfg, http2Conns: sniff.NewListener(nowhere{}), listeners: map[net.Listener]struct{}{}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	if cfg.TLS != nil {
-		s.tls = cfg.TLS.Clone()
-		s.tls.NextProtos = []string{HTTP2, HTTP11}
+		s.tls = rpc.WithProtocols(cfg.TLS, HTTP2, HTTP11)
 	}
 	s.http1 = http1.New(http1.Config{
 		Handler:     cfg.Handler,
