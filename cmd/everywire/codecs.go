@@ -1,9 +1,12 @@
 package main
 
-import "github.com/everywire/everywire"
+import (
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/raw"
+)
 
 // codecs are those that the command knows beside the ones of every server and
 // connection.
 func codecs() []everywire.Codec {
-	return []everywire.Codec{}
+	return []everywire.Codec{raw.Codec{}}
 }
