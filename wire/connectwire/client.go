@@ -118,7 +118,10 @@ func (c *conn) makeTransport() error {
 	if c.cfg.TLS != nil {
 		c.base.Scheme = "https"
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.cfg.Dial(ctx, alpn...) }
+	pacer := new(rpc.Pacer)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return pacer.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, alpn...) })
+	}
 	c.transport = &http.Transport{
 		DialContext:            dial,
 		DialTLSContext:         dial,

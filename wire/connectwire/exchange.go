@@ -22,8 +22,8 @@ type exchange struct {
 
 	mu      sync.Mutex
 	over    bool
-	err     error // how the connection failed
-	from    *peer.Peer // of the last connection, nil before there was one
+	err     error         // how the connection failed
+	from    *peer.Peer    // of the last connection, nil before there was one
 	reached chan struct{} // closed when there is a connection, or will be none
 }
 

@@ -49,8 +49,10 @@ func NewHTTPConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		}
 	}
 	c.url = &url.URL{Scheme: "http", Host: hostOf(cfg.Addrs), Path: pathOf(cfg.Path)}
+	pacer := new(rpc.Pacer)
+	dial := func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, web.HTTP11) }
 	c.transport = &roundtrip.Transport{
-		Dial:        func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, web.HTTP11) },
+		Dial:        func(ctx context.Context) (net.Conn, error) { return pacer.Dial(ctx, dial) },
 		MaxIdle:     web.ClientMaxIdle,
 		IdleTimeout: web.ClientIdleTimeout,
 		MaxHead:     web.MaxHead(cfg.Limits),
@@ -140,11 +142,12 @@ func (c *httpConn) exchange(ctx context.Context, call *rpc.Outgoing, body []byte
 }
 
 // broken words a failure of the connection. What nobody could be reached for
-// stays a *rpc.DialError; of anything else nobody knows whether it ran.
+// is a *rpc.DialError, at the first try or a later one; of anything else nobody
+// knows whether it ran.
 func (c *httpConn) broken(when string, err error) error {
 	var unreachable *rpc.DialError
 	if errors.As(err, &unreachable) {
-		return unreachable
+		return rpc.After(err, unreachable)
 	}
 	return fmt.Errorf("the connection to %s broke %s; the call may have run: %w", c.cfg.Target, when, err)
 }

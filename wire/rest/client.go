@@ -293,7 +293,7 @@ func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, r
 		if err != nil && !errors.Is(err, httpbody.ErrTooLarge) {
 			return c.broken("within an error reply", err)
 		}
-		return statusOf(res.StatusCode, res.Header.Get("Content-Type"), *buf).Err()
+		return httpmeta.RetryAfter(statusOf(res.StatusCode, res.Header.Get("Content-Type"), *buf), res.Header).Err()
 	}
 	if err := call.CheckReceived(int(max(res.ContentLength, 0))); err != nil {
 		return err
@@ -315,11 +315,12 @@ func (c *conn) roundTrip(ctx context.Context, call *rpc.Outgoing, x *outbound, r
 }
 
 // broken words a failure of the connection. What nobody could be reached for
-// stays a *rpc.DialError; of anything else nobody knows whether it ran.
+// is a *rpc.DialError, at the first try or a later one; of anything else nobody
+// knows whether it ran.
 func (c *conn) broken(when string, err error) error {
 	var unreachable *rpc.DialError
 	if errors.As(err, &unreachable) {
-		return unreachable
+		return rpc.After(err, unreachable)
 	}
 	return fmt.Errorf("the connection to %s broke %s; the call may have run: %w", c.cfg.Target, when, err)
 }

@@ -113,8 +113,9 @@ func (c *conn) connect(ctx context.Context, call *rpc.Outgoing, broken func(erro
 	return s, nil
 }
 
-// handshakeFailed is the error of a handshake: the status of an answer, or that
-// the server could not be reached, for no handler has run.
+// handshakeFailed is the error of a handshake: the status of an answer, which is
+// that no handler has run, or that the server could not be reached. Then its
+// answer may have been lost, and a handler have begun.
 func (c *conn) handshakeFailed(ctx context.Context, call *rpc.Outgoing, err error) error {
 	var refused *websocket.RefusedError
 	switch {
@@ -122,11 +123,11 @@ func (c *conn) handshakeFailed(ctx context.Context, call *rpc.Outgoing, err erro
 		if refused.StatusCode >= 200 && refused.StatusCode <= 299 {
 			return status.Errorf(codes.Internal, "opening %s: the server answered with HTTP status %s, not with a WebSocket", call.Path[1:], refused.Status)
 		}
-		return statusOf(refused.StatusCode, refused.Header.Get("Content-Type"), refused.Body).Err()
+		return rpc.NotSent(statusOf(refused.StatusCode, refused.Header.Get("Content-Type"), refused.Body).Err())
 	case ctx.Err() == nil:
 		err = fmt.Errorf("WebSocket handshake: %w", err)
 	}
-	return &rpc.DialError{Target: c.cfg.Target, Err: err}
+	return rpc.After(err, &rpc.DialError{Target: c.cfg.Target, Err: err})
 }
 
 // read puts what comes into the inbox until the stream is over.

@@ -8,6 +8,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // A Transport is an http.RoundTripper over HTTP/1.1 to one server. Its fields
@@ -45,10 +47,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	var earlier error // of a connection that the request was written to
 	for {
 		c, err := t.take(r.Context())
 		if err != nil {
-			return nil, err
+			return nil, rpc.After(earlier, err)
 		}
 		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
 			trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.used})
@@ -59,8 +62,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		c.close()
 		var stale *staleError
-		if !errors.As(err, &stale) || stale.written && !mayRepeat(r) || r.Context().Err() != nil {
+		if !errors.As(err, &stale) || stale.written && !MayRepeat(r) || r.Context().Err() != nil {
 			return nil, t.cause(r.Context(), err)
+		}
+		if stale.written {
+			earlier = stale.err
 		}
 	}
 }
@@ -79,7 +85,9 @@ func (t *Transport) cause(ctx context.Context, err error) error {
 	return err
 }
 
-func mayRepeat(r *http.Request) bool {
+// MayRepeat reports whether a request may be sent again though it may have been
+// answered: what [Transport.RoundTrip] and net/http do when a connection breaks.
+func MayRepeat(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -49,13 +48,11 @@ type Client struct {
 	cancel context.CancelFunc
 
 	current atomic.Pointer[Conn] // nil before the first call; may be broken
+	pacer   rpc.Pacer
 
 	mu      sync.Mutex
 	conns   map[*Conn]struct{}
 	dialing *dialing
-	fails   int       // attempts to dial that failed in a row
-	again   time.Time // before which no new attempt is made
-	lastErr error     // of the last attempt
 	closed  bool
 	running sync.WaitGroup // dialling
 }
@@ -73,10 +70,6 @@ const (
 	// attempts is how often a call is sent at most, on as many connections. gRPC
 	// has the same bound.
 	attempts = 5
-	// After the second attempt to dial that failed in a row, the next one is
-	// made no sooner than firstPause later; then the pause doubles.
-	firstPause = 10 * time.Millisecond
-	maxPause   = time.Second
 )
 
 var errClosing = status.Error(codes.Canceled, "the client connection is closing")
@@ -228,7 +221,14 @@ func (c *Client) connect(ctx context.Context) (*Conn, error) {
 		if c.ctx.Err() != nil {
 			return nil, errClosing
 		}
-		return c.dial(ctx)
+		if err := c.pacer.Begin(); err != nil {
+			return nil, err
+		}
+		conn, err := c.dial(ctx)
+		if err == nil || ctx.Err() == nil {
+			c.pacer.End(err)
+		}
+		return conn, err
 	}
 	if conn := c.current.Load(); conn != nil && !conn.isBroken() {
 		return conn, nil
@@ -244,9 +244,9 @@ func (c *Client) connect(ctx context.Context) (*Conn, error) {
 	}
 	d := c.dialing
 	if d == nil {
-		if c.fails > 1 && time.Now().Before(c.again) {
-			defer c.mu.Unlock()
-			return nil, c.lastErr
+		if err := c.pacer.Begin(); err != nil {
+			c.mu.Unlock()
+			return nil, err
 		}
 		d = &dialing{done: make(chan struct{})}
 		c.dialing = d
@@ -267,15 +267,8 @@ func (c *Client) dialShared(d *dialing) {
 	c.dialing = nil
 	if d.err == nil {
 		c.current.Store(d.conn)
-		c.fails = 0
-	} else {
-		c.fails++
-		c.lastErr = d.err
-		if c.fails > 1 {
-			pause := min(firstPause<<min(c.fails-2, 16), maxPause)
-			c.again = time.Now().Add(pause/2 + rand.N(pause/2)) //nolint:gosec // no secret
-		}
 	}
+	c.pacer.End(d.err)
 	c.mu.Unlock()
 	close(d.done)
 }
