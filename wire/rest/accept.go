@@ -142,7 +142,7 @@ func (h *handler) route(x *exchange, r *http.Request) *refusal {
 func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
 	x.bodyFormat = h.formats.json
 	if r.ContentLength == 0 {
-		return nil, nil
+		return x.emptyBody(r), nil
 	}
 	limit := h.cfg.Limits.MaxMessage
 	if r.ContentLength > int64(limit) {
@@ -164,7 +164,7 @@ func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
 		return nil, no
 	}
 	if len(x.bodyBuf) == 0 {
-		return nil, nil
+		return x.emptyBody(r), nil
 	}
 	if coding == httpbody.Identity {
 		return x.bodyBuf, nil
@@ -176,9 +176,23 @@ func (h *handler) readBody(x *exchange, r *http.Request) ([]byte, *refusal) {
 	}
 	x.bodyBuf, x.scratch = x.scratch, x.bodyBuf
 	if len(x.bodyBuf) == 0 {
-		return nil, nil
+		return x.emptyBody(r), nil
 	}
 	return x.bodyBuf, nil
+}
+
+// emptyBody returns the body of a request without content: none, unless its type is
+// of a format in which a whole message may be no bytes at all.
+func (x *exchange) emptyBody(r *http.Request) []byte {
+	if r.Header["Content-Type"] == nil {
+		return nil
+	}
+	f, err := x.h.formats.of(r.Header)
+	if err != nil || f.isDocument || f.reads(x.endpoint, r.URL.RawQuery) != nil {
+		return nil
+	}
+	x.bodyFormat = f
+	return []byte{}
 }
 
 // bodyHead reads what the head says about a body.

@@ -343,10 +343,10 @@ func takeMetadata(call *rpc.Outgoing, h http.Header) (err error) {
 
 // decodeReply decodes the body of a success, in whatever format it is.
 func (c *conn) decodeReply(x *outbound, res *http.Response, body []byte, reply any) error {
-	if len(body) == 0 { // 204, or what others answer with nothing
+	f, err := c.formats.of(res.Header)
+	if len(body) == 0 && (err != nil || f.isDocument) { // 204, or what others answer with nothing
 		return plainJSON.Decode(emptyObject, reply)
 	}
-	f, err := c.formats.of(res.Header)
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, quote(body))
 	}

@@ -37,6 +37,10 @@ func newFormat(mediaType string, codec everywire.Codec) *format {
 	return f
 }
 
+// simpleTypes are those that a page of another origin can send without the browser
+// asking the server first (Fetch, section 2.2.2, "CORS-safelisted request-header").
+var simpleTypes = []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data"}
+
 // formats are those that one server or one connection has.
 type formats struct {
 	// all are those of messages. A reply is in the first that the client likes best.
@@ -55,6 +59,11 @@ func newFormats(codecs *rpc.Codecs) (*formats, error) {
 			if f.isJSON && fs.json == nil {
 				fs.json = f
 			}
+		}
+	}
+	for _, t := range simpleTypes {
+		if taken := fs.named(t); taken != nil {
+			return nil, fmt.Errorf("the codec %s has the media type %s, in which any web page may send requests unasked", taken.codec.Name(), t)
 		}
 	}
 	for _, t := range streamTypes {

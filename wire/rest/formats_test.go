@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -175,7 +176,7 @@ func TestBytesAsArrays(t *testing.T) {
 }
 
 func TestFormatsRefused(t *testing.T) {
-	for mediaType, want := range map[string]string{sseType: "that of streams", "application/jsonl": "that of streams", problemType: "that of errors"} {
+	for mediaType, want := range map[string]string{sseType: "that of streams", "application/jsonl": "that of streams", problemType: "that of errors", "text/plain": "any web page"} {
 		cfg := serverConfig(itemRegistry())
 		cfg.Codecs = with(t, countCodec("count", mediaType))
 		if _, err := NewHandler(cfg); err == nil || !strings.Contains(err.Error(), want) {
@@ -186,5 +187,47 @@ func TestFormatsRefused(t *testing.T) {
 		if _, err := NewConn(client); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s, a client: %v", mediaType, err)
 		}
+	}
+}
+
+type blob struct {
+	Data []byte `wire:"1"`
+}
+
+// A message may be no bytes at all, and its codec reads it all the same.
+func TestEmptyMessages(t *testing.T) {
+	own := everywire.NewCodec("blob")
+	everywire.Encode(own,
+		func(dst []byte, m *blob) ([]byte, error) {
+			return append(dst, strings.TrimPrefix(string(m.Data), "none")...), nil
+		},
+		func(data []byte, m *blob) error {
+			m.Data = bytes.Clone(data)
+			if len(data) == 0 {
+				m.Data = []byte("none")
+			}
+			return nil
+		})
+	reg := everywire.NewRegistry(everywire.WithLogger(discard))
+	everywire.Handle(reg, "test.Blobs/Echo", func(_ context.Context, in *blob) (*blob, error) { return in, nil })
+	cfg := serverConfig(reg)
+	cfg.Codecs = with(t, own)
+	addr := serve(t, cfg)
+	for _, head := range [][]string{{"Content-Length: 0"}, {"Transfer-Encoding: chunked"}} {
+		body := ""
+		if head[0] != "Content-Length: 0" {
+			body = "0\r\n\r\n"
+		}
+		lines := append(head, "Content-Type: application/blob")
+		request := requestText("POST /test.Blobs/Echo", "", lines...) + body
+		if r := raw(t, addr, "POST", request); r.status != 200 || r.body != `{"data":"bm9uZQ=="}` {
+			t.Errorf("%s: %d %q", head, r.status, r.body)
+		}
+	}
+	client := clientConfig(addr)
+	client.Codecs, client.Options = cfg.Codecs, rpc.Options{"codec": "blob"}
+	out, err := everywire.Call[blob](t.Context(), dial(t, client), "test.Blobs/Echo", &blob{})
+	if err != nil || string(out.Data) != "none" {
+		t.Errorf("%v, %v", out, err)
 	}
 }

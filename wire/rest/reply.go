@@ -49,6 +49,9 @@ func (x *exchange) respond(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	x.vary(header, reads)
+	if len(x.body) == 0 && !x.format.isDocument { // then that is the message, which its codec reads
+		header["Content-Type"] = x.format.header
+	}
 	web.Answer(w, r, httpStatus, x.format.header, x.compressed(header))
 }
 
