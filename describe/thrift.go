@@ -41,7 +41,7 @@ func Thrift(methods []*everywire.Method, o Options) ([]byte, error) {
 		f.collect(m.Output)
 	}
 	f.name(carried)
-	fmt.Fprintf(&f.text, "// %s.\n", infoOf(carried, o).Title)
+	fmt.Fprintf(&f.text, "// %s, as the codecs thrift and thrift-compact of everywire write its messages.\n", infoOf(carried, o).Title)
 	f.namespace(carried)
 	if f.clock {
 		f.parts("Timestamp", "A time: seconds since 1970, in UTC.", "from there on, 0 to 999999999")
@@ -209,7 +209,9 @@ func (f *thriftFile) kind(field *schema.Field) string {
 func thriftNote(field *schema.Field) string {
 	switch {
 	case field.Kind == schema.Uint32:
-		return " // 0 to 4294967295"
+		return fmt.Sprintf(" // 0 to %d", uint64(1)<<field.Type.Bits()-1)
+	case field.Kind == schema.Int32 && field.Type.Bits() < 32:
+		return fmt.Sprintf(" // %d to %d", int64(-1)<<(field.Type.Bits()-1), int64(1)<<(field.Type.Bits()-1)-1)
 	case field.Kind == schema.Uint64:
 		return " // unsigned, in two's complement"
 	case field.MapKey == schema.Uint64:
