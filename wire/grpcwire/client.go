@@ -92,9 +92,9 @@ func dialOptions(cfg *rpc.ClientConfig) ([]grpc.DialOption, error) {
 // application/grpc means it to everyone, and is shortest.
 func fix(codec everywire.Codec) fixed {
 	if codec.Name() == rpc.Protobuf {
-		return fixed{codec: codec}
+		return fixed{codec: codec, sent: new(sizeHint)}
 	}
-	return fixed{codec: codec, subtype: codec.Name()}
+	return fixed{codec: codec, subtype: codec.Name(), sent: new(sizeHint)}
 }
 
 func (c *conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {

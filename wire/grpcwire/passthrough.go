@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"google.golang.org/grpc/mem"
 
@@ -15,12 +14,19 @@ import (
 // A frame is what the server gives grpc-go in place of a message: the message
 // with the codec of its call.
 type frame struct {
-	name  string // of the method
-	codec everywire.Codec
-	msg   any
+	method *framedMethod
+	codec  everywire.Codec
+	msg    any
 	// err is why the message could not be decoded. It does not go through
 	// grpc-go, which would make it Internal.
 	err error
+}
+
+// A framedMethod is what the frames of one method have in common.
+type framedMethod struct {
+	name   string
+	method *everywire.Method // nil for a service that comes with the wire
+	sent   sizeHint
 }
 
 // framesOnly is the server's codec: it leaves the work to each frame's.
@@ -37,10 +43,10 @@ func (c framesOnly) Marshal(v any) (data mem.BufferSlice, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			data, err = nil, rpc.Panicked(context.Background(), c.logger, f.name, p)
+			data, err = nil, rpc.Panicked(context.Background(), c.logger, f.method.name, p)
 		}
 	}()
-	return marshal(f.codec, f.msg)
+	return marshal(f.codec, &f.method.sent, f.msg)
 }
 
 func (framesOnly) Unmarshal(data mem.BufferSlice, v any) error {
@@ -56,64 +62,31 @@ func (framesOnly) Unmarshal(data mem.BufferSlice, v any) error {
 type fixed struct {
 	codec   everywire.Codec
 	subtype string
+	sent    *sizeHint
 }
 
 // Name becomes the content-subtype.
 func (c fixed) Name() string                                { return c.subtype }
-func (c fixed) Marshal(v any) (mem.BufferSlice, error)      { return marshal(c.codec, v) }
+func (c fixed) Marshal(v any) (mem.BufferSlice, error)      { return marshal(c.codec, c.sent, v) }
 func (c fixed) Unmarshal(data mem.BufferSlice, v any) error { return unmarshal(c.codec, data, v) }
 
-func marshal(c everywire.Codec, msg any) (mem.BufferSlice, error) {
-	b := buffers.take()
-	data, err := c.Append((*b)[:0], msg)
+// marshal encodes msg into a buffer of the pool, which grpc-go gives back when
+// it is written.
+func marshal(c everywire.Codec, size *sizeHint, msg any) (mem.BufferSlice, error) {
+	b := buffers.take(size.get())
+	data, err := c.Append(*b, msg)
 	if err != nil {
 		buffers.Put(b)
 		return nil, err
 	}
+	size.saw(len(data))
 	*b = data
-	return mem.BufferSlice{mem.NewBuffer(b, buffers)}, nil
+	return mem.BufferSlice{mem.NewBuffer(b, &buffers)}, nil
 }
 
 func unmarshal(c everywire.Codec, data mem.BufferSlice, msg any) error {
 	// One that came in one piece is not copied.
-	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	b := data.MaterializeToBuffer(&buffers)
 	defer b.Free()
 	return c.Decode(b.ReadOnlyData(), msg)
-}
-
-// bufferPool holds the buffers that messages are encoded into. Their length is
-// not known beforehand, so there is one size to begin with, and buffers that
-// grew are kept, within reason, for the next large message.
-type bufferPool struct{ pool sync.Pool }
-
-const (
-	// grpc-go does not give buffers of 1 KiB or less back to their pool.
-	minBuffer = 4 << 10
-	maxBuffer = everywire.DefaultMaxMessage
-)
-
-var buffers = &bufferPool{sync.Pool{New: func() any {
-	b := make([]byte, 0, minBuffer)
-	return &b
-}}}
-
-func (p *bufferPool) take() *[]byte { return p.pool.Get().(*[]byte) }
-
-// Get is half of mem.BufferPool.
-func (p *bufferPool) Get(n int) *[]byte {
-	b := p.take()
-	if cap(*b) < n {
-		p.Put(b)
-		grown := make([]byte, n)
-		return &grown
-	}
-	*b = (*b)[:n]
-	return b
-}
-
-// Put is called by grpc-go when it has written the buffer.
-func (p *bufferPool) Put(b *[]byte) {
-	if c := cap(*b); c >= minBuffer && c <= maxBuffer {
-		p.pool.Put(b)
-	}
 }

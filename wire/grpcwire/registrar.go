@@ -25,28 +25,31 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	framed := *desc
 	framed.Methods = make([]grpc.MethodDesc, len(desc.Methods))
 	for i, m := range desc.Methods {
-		framed.Methods[i] = grpc.MethodDesc{MethodName: m.MethodName, Handler: r.unary(desc.ServiceName+"/"+m.MethodName, m.Handler)}
+		framed.Methods[i] = grpc.MethodDesc{MethodName: m.MethodName, Handler: r.unary(r.framed(desc.ServiceName+"/"+m.MethodName), m.Handler)}
 	}
 	framed.Streams = make([]grpc.StreamDesc, len(desc.Streams))
 	for i, s := range desc.Streams {
 		framed.Streams[i] = s
-		framed.Streams[i].Handler = r.stream(desc.ServiceName+"/"+s.StreamName, s.Handler)
+		framed.Streams[i].Handler = r.stream(r.framed(desc.ServiceName+"/"+s.StreamName), s.Handler)
 	}
 	r.server.RegisterService(&framed, impl)
 }
 
-// codecFor returns the codec of a call of m, which is nil for a service that comes
-// with the wire. The error says why there is none.
-func (r registrar) codecFor(ctx context.Context, m *everywire.Method) (everywire.Codec, error) {
+func (r registrar) framed(name string) *framedMethod {
+	m, _ := r.cfg.Registry.Lookup("/" + name)
+	return &framedMethod{name: name, method: m}
+}
+
+// codecFor returns the codec of a call of m. The error says why there is none.
+func (r registrar) codecFor(ctx context.Context, m *framedMethod) (everywire.Codec, error) {
 	codec, err := codecOf(ctx, r.cfg.Codecs)
-	if err == nil && m != nil {
-		err = rpc.Carries(codec, m)
+	if err == nil && m.method != nil {
+		err = rpc.Carries(codec, m.method)
 	}
 	return codec, err
 }
 
-func (r registrar) unary(name string, handler grpc.MethodHandler) grpc.MethodHandler {
-	m, _ := r.cfg.Registry.Lookup("/" + name)
+func (r registrar) unary(m *framedMethod, handler grpc.MethodHandler) grpc.MethodHandler {
 	return func(srv any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
 		if r.requests {
 			ctx = withPeer(ctx)
@@ -55,16 +58,17 @@ func (r registrar) unary(name string, handler grpc.MethodHandler) grpc.MethodHan
 		if err != nil {
 			return nil, err
 		}
-		reply, err := handler(srv, ctx, func(v any) error { return receive(name, codec, v, dec) }, ic)
+		f := &frame{method: m, codec: codec} // of the request, then of the reply
+		reply, err := handler(srv, ctx, func(v any) error { return f.receive(v, dec) }, ic)
 		if err != nil {
 			return nil, rpc.StatusOf(err).Err()
 		}
-		return &frame{name: name, codec: codec, msg: reply}, nil
+		f.msg = reply
+		return f, nil
 	}
 }
 
-func (r registrar) stream(name string, handler grpc.StreamHandler) grpc.StreamHandler {
-	m, _ := r.cfg.Registry.Lookup("/" + name)
+func (r registrar) stream(m *framedMethod, handler grpc.StreamHandler) grpc.StreamHandler {
 	return func(srv any, ss grpc.ServerStream) error {
 		codec, err := r.codecFor(ss.Context(), m)
 		if err != nil {
@@ -73,15 +77,15 @@ func (r registrar) stream(name string, handler grpc.StreamHandler) grpc.StreamHa
 		if r.requests {
 			ss = streamWithContext{ss, withPeer(ss.Context())}
 		}
-		return handler(srv, &framedStream{ServerStream: ss, name: name, codec: codec})
+		return handler(srv, &framedStream{ServerStream: ss, method: m, codec: codec})
 	}
 }
 
 // receive decodes one message. What the client got wrong is InvalidArgument,
 // as on the other wires.
-func receive(name string, codec everywire.Codec, v any, dec func(any) error) error {
-	f := frame{codec: codec, msg: v}
-	if err := dec(&f); err != nil {
+func (f *frame) receive(v any, dec func(any) error) error {
+	f.msg = v
+	if err := dec(f); err != nil {
 		return err
 	}
 	if f.err == nil {
@@ -90,24 +94,25 @@ func receive(name string, codec everywire.Codec, v any, dec func(any) error) err
 	if _, ok := status.FromError(f.err); ok {
 		return f.err
 	}
-	if err := rpc.HasForm(codec, v); err != nil { // of a service that comes with the wire
-		return status.Errorf(codes.Unimplemented, "the codec %s has no form for requests of %s: %v", codec.Name(), name, err)
+	if err := rpc.HasForm(f.codec, v); err != nil { // of a service that comes with the wire
+		return status.Errorf(codes.Unimplemented, "the codec %s has no form for requests of %s: %v", f.codec.Name(), f.method.name, err)
 	}
-	return status.Errorf(codes.InvalidArgument, "request of %s: %v", name, f.err)
+	return status.Errorf(codes.InvalidArgument, "request of %s: %v", f.method.name, f.err)
 }
 
 type framedStream struct {
 	grpc.ServerStream
-	name  string
-	codec everywire.Codec
+	method *framedMethod
+	codec  everywire.Codec
 }
 
 func (s *framedStream) RecvMsg(v any) error {
-	return receive(s.name, s.codec, v, s.ServerStream.RecvMsg)
+	f := &frame{method: s.method, codec: s.codec}
+	return f.receive(v, s.ServerStream.RecvMsg)
 }
 
 func (s *framedStream) SendMsg(v any) error {
-	return s.ServerStream.SendMsg(&frame{name: s.name, codec: s.codec, msg: v})
+	return s.ServerStream.SendMsg(&frame{method: s.method, codec: s.codec, msg: v})
 }
 
 // payloads shows a stats.Handler the messages in place of their frames.
