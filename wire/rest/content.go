@@ -102,7 +102,11 @@ func (x *exchange) negotiate(h http.Header) *refusal {
 	fs := x.h.formats
 	x.format = acceptedFormat(h, fs.all, func(f *format) bool { return f.writes(x.endpoint) == nil })
 	if x.format == nil {
-		return refuse(http.StatusNotAcceptable, codes.InvalidArgument, "Accept %s allows none of %s%s", quoted(h["Accept"]), types(fs.writable(x.endpoint)), x.unfit(h))
+		code, want := codes.InvalidArgument, types(fs.all)
+		if err := x.unfit(h); err != nil {
+			code, want = codes.Unimplemented, types(fs.writable(x.endpoint))+": "+err.Error()
+		}
+		return refuse(http.StatusNotAcceptable, code, "Accept %s allows none of %s", quoted(h["Accept"]), want)
 	}
 	accept := h["Accept-Encoding"]
 	if x.prefers = httpbody.Accepted(accept); x.prefers.Refuses() {
@@ -112,15 +116,15 @@ func (x *exchange) negotiate(h http.Header) *refusal {
 }
 
 // unfit says why the endpoint's replies cannot be in a format that was asked for,
-// though the server has it; "" if there is no such format.
-func (x *exchange) unfit(h http.Header) string {
+// though the server has it; nil if there is no such format.
+func (x *exchange) unfit(h http.Header) error {
 	for _, f := range x.h.formats.all {
 		weight, _ := f.weight(h["Accept"])
 		if err := f.writes(x.endpoint); err != nil && weight > 0 {
-			return ": " + err.Error()
+			return err
 		}
 	}
-	return ""
+	return nil
 }
 
 func quoted(lines []string) string { return strconv.Quote(strings.Join(lines, ", ")) }

@@ -52,6 +52,39 @@ func (s *suite) carriesStreams() bool {
 // the message speaks of the path, not of a method; the code is the same.
 func (s *suite) saysPaths() bool { return s.is("rest") }
 
+// A carriage says which messages a codec has a form for.
+type carriage uint8
+
+const (
+	// everything: plain structs, generated messages, documents. These codecs stand on
+	// docs/spec/types.md, which is about all three.
+	everything carriage = iota
+	// onlyPlain: not generated messages. Thrift, Avro, FlatBuffers and Cap'n Proto have
+	// schemas of their own, which are made from plain structs; who has a .proto file
+	// has protobuf. A program's own codec has what it was given functions for.
+	onlyPlain
+	// onlyBytes: messages of one field of bytes or text. Raw has no names and no
+	// numbers by which it could tell fields apart.
+	onlyBytes
+)
+
+func carriageOf(codec string) carriage {
+	switch codec {
+	case "json", "msgpack", "cbor", "protobuf":
+		return everything
+	case "raw":
+		return onlyBytes
+	}
+	return onlyPlain
+}
+
+// measuresCompressed is true where a message that is sent is held to the limit after
+// compression, as grpc-go does it. One that is received is held to it before and
+// after on every wire.
+func (s *suite) measuresCompressed() bool {
+	return s.is("grpc") && s.shape.Options["compression"] != ""
+}
+
 // recovering gives the oracle what grpc-go lacks: it answers a panic.
 type recovering struct{ *probe }
 

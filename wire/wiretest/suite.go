@@ -185,7 +185,11 @@ func (s *suite) certifier(t *testing.T) *authority {
 // serveTarget is where a server of the given shape listens: a free port, or a
 // socket in a folder of the test's. Options for the client are left out.
 func (s *suite) serveTarget(t *testing.T, shape wire.Target) string {
+	bytes, ofServers := shape.Options["bytes"]
 	shape.Options = nil
+	if ofServers {
+		shape.Options = map[string]string{"bytes": bytes}
+	}
 	if s.shared {
 		shape.Wire, shape.Path = "any", ""
 		if shape.Transport != "unix" {
