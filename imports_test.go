@@ -52,6 +52,11 @@ var importRules = []importRule{
 		reason:    "documents are made from descriptions alone, so that wires and the command can both ask for them",
 	},
 	{
+		dirs: []string{"describe/against"}, ours: []string{".", "schema", "describe"},
+		forbidden: []string{"net/http"},
+		reason:    "a comparison is of descriptions alone: who reads them from files or servers is the command",
+	},
+	{
 		dirs: []string{"describe/page"}, ours: []string{},
 		forbidden: []string{"net/http"},
 		reason:    "a page is files: it reads an OpenAPI document in the browser, and whoever serves it decides how",
@@ -95,6 +100,11 @@ var importRules = []importRule{
 	{
 		dirs: []string{"observe/..."}, ours: []string{".", "wire"},
 		reason: "what is seen of calls is seen through stats.Handler, which every wire feeds: no wire may need to know who looks",
+	},
+	{
+		dirs: []string{"resilience"}, ours: []string{"."},
+		forbidden: []string{"net/http"},
+		reason:    "client interceptors see a call, not what carries it: so they are the same on every wire, and on a grpc.ClientConn",
 	},
 	{
 		dirs: []string{"link"}, ours: []string{},

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/everywire/everywire/wire/internal/httpmeta"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // belongsToProtocol reports the keys, in lower case, that Connect, gRPC and
@@ -15,6 +16,8 @@ func belongsToProtocol(key string) bool {
 	switch key {
 	case "x-grpc-web", "x-user-agent":
 		return true
+	case rpc.PreviousAttempts: // a client's, not the protocol's
+		return false
 	}
 	return strings.HasPrefix(key, "connect-") || strings.HasPrefix(key, "grpc-")
 }

@@ -79,7 +79,7 @@ var errMetaOff = status.Error(codes.Unimplemented, "the target's option meta=off
 
 func (c *streamConn) Invoke(ctx context.Context, path string, args, reply any, opts ...grpc.CallOption) error {
 	return c.cfg.Invoke(ctx, path, args, reply, opts, func(ctx context.Context, call *rpc.Outgoing) error {
-		if !c.meta && (len(call.Metadata) > 0 || call.WantMeta) {
+		if !c.meta && (call.HasMetadata() || call.WantMeta) {
 			return errMetaOff
 		}
 		x := clientCalls.Get().(*clientCall)

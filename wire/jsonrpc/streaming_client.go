@@ -24,7 +24,7 @@ func (c *streamConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, path 
 			return nil, status.Error(codes.Unimplemented, "JSON-RPC 1.0 has no streams")
 		case c.client == nil:
 			return nil, status.Error(codes.Unimplemented, "a server opens no streams to its client")
-		case !c.meta && (len(call.Metadata) > 0 || call.WantMeta):
+		case !c.meta && (call.HasMetadata() || call.WantMeta):
 			return nil, errMetaOff
 		}
 		f := &clientFlow{conn: c, call: call, desc: desc, broken: broken, opened: make(chan struct{}), headed: make(chan struct{}), turn: make(chan struct{}, 1)}

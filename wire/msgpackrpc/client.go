@@ -107,7 +107,7 @@ func (c *conn) check(call *rpc.Outgoing) error {
 	switch {
 	case c.meta:
 		return nil
-	case len(call.Metadata) > 0:
+	case call.HasMetadata():
 		return status.Error(codes.Unimplemented, "MessagePack-RPC carries no metadata; a server made with everywire takes it with the target's option meta=on")
 	case call.WantMeta:
 		return status.Error(codes.Unimplemented, "MessagePack-RPC carries no headers and trailers; a server made with everywire sends them with the target's option meta=on")

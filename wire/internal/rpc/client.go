@@ -186,6 +186,20 @@ func (call *Outgoing) MayRepeat() bool {
 	return everywire.IdempotencyOf(nil, call.Path).MayRepeat()
 }
 
+// PreviousAttempts is the metadata key by which a client that retries says how
+// many attempts came before (gRFC A6).
+const PreviousAttempts = "grpc-previous-rpc-attempts"
+
+// HasMetadata reports whether the call has metadata that must arrive. How many
+// attempts came before is a hint, which a wire without metadata does not carry.
+func (call *Outgoing) HasMetadata() bool {
+	n := len(call.Metadata)
+	if n == 1 && call.Metadata[PreviousAttempts] != nil {
+		return false
+	}
+	return n > 0
+}
+
 // MaxReceive is the largest reply in bytes that the call may take.
 func (call *Outgoing) MaxReceive() int { return call.maxRecv }
 
