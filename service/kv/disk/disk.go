@@ -94,7 +94,10 @@ func (db *DB) open() (err error) {
 	var file *os.File // as long as nobody else will close it
 	defer func() {
 		if err != nil && file != nil {
-			_ = file.Close() // bbolt does not if it panics, and closes it once if not
+			// If bbolt has panicked it has left the file open, and locked: its map
+			// of the file would keep the lock beyond a Close.
+			_ = unlock(file)
+			_ = file.Close()
 		}
 	}()
 	defer guard(&err)()
@@ -122,13 +125,15 @@ func (db *DB) open() (err error) {
 // begin makes the buckets of a new file, and reads the version of an old one.
 func (db *DB) begin() (err error) {
 	defer guard(&err)()
-	return db.bolt.Update(func(tx *bolt.Tx) error {
-		meta := tx.Bucket(metaBucket)
-		if meta == nil {
-			if tx.Bucket(itemsBucket) != nil {
-				return fmt.Errorf("%w: it has no %q", ErrDamaged, metaBucket)
-			}
-			return create(tx)
+	isNew := false
+	err = db.bolt.View(func(tx *bolt.Tx) error {
+		meta, items := tx.Bucket(metaBucket), tx.Bucket(itemsBucket)
+		if meta == nil && items == nil {
+			isNew = true
+			return nil
+		}
+		if meta == nil || items == nil {
+			return fmt.Errorf("%w: it has no %q or no %q", ErrDamaged, metaBucket, itemsBucket)
 		}
 		n, ok := number(meta.Get(formatKey))
 		if !ok {
@@ -137,14 +142,18 @@ func (db *DB) begin() (err error) {
 		if n != format {
 			return fmt.Errorf("has format %d, and this program knows %d only", n, format)
 		}
-		if db.version, ok = number(meta.Get(versionKey)); !ok || tx.Bucket(itemsBucket) == nil {
-			return fmt.Errorf("%w: it has no version or no items", ErrDamaged)
+		if db.version, ok = number(meta.Get(versionKey)); !ok {
+			return fmt.Errorf("%w: it has no version", ErrDamaged)
 		}
 		return nil
 	})
+	if err == nil && isNew {
+		err = db.bolt.Update(makeBuckets)
+	}
+	return err
 }
 
-func create(tx *bolt.Tx) error {
+func makeBuckets(tx *bolt.Tx) error {
 	meta, err := tx.CreateBucket(metaBucket)
 	if err != nil {
 		return err

@@ -2,7 +2,10 @@
 
 package disk
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // noSpace are the errors of a disk that is full: Windows' ERROR_HANDLE_DISK_FULL
 // and ERROR_DISK_FULL.
@@ -10,3 +13,6 @@ var noSpace = []error{syscall.Errno(39), syscall.Errno(112)}
 
 // syncDir does nothing: a folder cannot be synced there.
 func syncDir(string) error { return nil }
+
+// unlock does nothing: the lock ends with the file's handle.
+func unlock(*os.File) error { return nil }
