@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -77,6 +78,14 @@ func (m *Method) grpcStream(_ any, stream grpc.ServerStream) (err error) {
 	if h.stream == nil {
 		return status.Errorf(codes.Unimplemented, "method %s is unary", m.FullName())
 	}
+	if d := m.MaxStreamTime(); d > 0 {
+		// The wires have done so: this is for servers that the registry is mounted on.
+		ctx, stop := clamp(stream.Context(), d)
+		defer stop()
+		if ctx != stream.Context() {
+			stream = clampedStream{stream, ctx}
+		}
+	}
 	info := &grpc.StreamServerInfo{
 		FullMethod:     m.Path(),
 		IsClientStream: m.Kind != ServerStream,
@@ -88,6 +97,23 @@ func (m *Method) grpcStream(_ any, stream grpc.ServerStream) (err error) {
 	}
 	return err
 }
+
+// MaxStreamTime is the registry's [MaxStreamTime], 0 for a method that is unary or
+// has no bound.
+func (m *Method) MaxStreamTime() time.Duration {
+	if m.Kind == Unary || m.handler.reg == nil {
+		return 0
+	}
+	return max(m.handler.reg.maxStreamTime, 0)
+}
+
+// A clampedStream is a stream with another context.
+type clampedStream struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // grpc.ServerStream has a method that returns it
+}
+
+func (s clampedStream) Context() context.Context { return s.ctx }
 
 func (h *methodHandler) panicked(ctx context.Context, m *Method, p any) error {
 	h.reg.logger.LogAttrs(ctx, slog.LevelError, "panic in handler",

@@ -25,6 +25,8 @@ type Registry struct {
 	chainStream []grpc.StreamServerInterceptor
 	logger      *slog.Logger
 	maxCallTime time.Duration
+	// maxStreamTime is 0 or less if there is no bound.
+	maxStreamTime time.Duration
 
 	mu       sync.RWMutex
 	methods  map[string]*Method // by path: "/arith.Arith/Sum"
@@ -65,9 +67,15 @@ func WithLogger(l *slog.Logger) RegistryOption {
 // MaxCallTime clamps the deadline of unary calls at the server: a handler's
 // context never ends later than d after the call came in, whatever the client
 // asked for. The default is [DefaultMaxCallTime]; a d of 0 or less removes the
-// bound. Streams have none.
+// bound. Streams have [MaxStreamTime].
 func MaxCallTime(d time.Duration) RegistryOption {
 	return func(r *Registry) { r.maxCallTime = d }
+}
+
+// MaxStreamTime clamps the deadline of streams at the server, as [MaxCallTime] does
+// that of unary calls. By default they have no bound: many are meant to stay open.
+func MaxStreamTime(d time.Duration) RegistryOption {
+	return func(r *Registry) { r.maxStreamTime = d }
 }
 
 // NewRegistry returns an empty registry.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/web"
 )
@@ -18,7 +19,8 @@ import (
 // It is a server apart, for to drain grpc-go cuts such calls off. Here they are
 // counted, and waited for.
 type Handler struct {
-	server *server
+	server   *server
+	registry *everywire.Registry
 
 	mu     sync.Mutex
 	calls  int
@@ -28,7 +30,7 @@ type Handler struct {
 
 // NewHandler makes a handler for all of the registry's methods.
 func NewHandler(cfg *rpc.ServerConfig) *Handler {
-	return &Handler{server: newServer(cfg, true, cfg.GRPC)}
+	return &Handler{server: newServer(cfg, true, cfg.GRPC), registry: cfg.Registry}
 }
 
 // ServeHTTP is [http.Handler]'s. It refuses what is not gRPC.
@@ -38,7 +40,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.leave()
-	h.server.grpc.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, web.Peer(r))))
+	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, web.Peer(r)))
+	if d := streamTime(h.registry, r.URL.Path); d > 0 {
+		r.Header = clampTimeout(r.Header, d)
+	}
+	h.server.grpc.ServeHTTP(w, r)
 }
 
 func (h *Handler) enter() bool {

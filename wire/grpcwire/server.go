@@ -43,6 +43,9 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if streamsEnd(cfg.Registry) {
+		opts = append(opts, grpc.InTapHandle(clampStreams(cfg.Registry)))
+	}
 	opts = append(opts, cfg.GRPC...)
 	return newServer(cfg, false, append(opts, grpc.Creds(creds))), nil
 }

@@ -50,7 +50,11 @@ type IncomingStream struct {
 // or is gone.
 func (c *ServerConfig) Stream(ctx context.Context, in *IncomingStream) *Outcome {
 	call := ctx
-	ctx, cancel := withTimeout(ctx, in.Timeout)
+	timeout := in.Timeout
+	if most := in.Method.MaxStreamTime(); most > 0 && (timeout == 0 || timeout > most) {
+		timeout = most
+	}
+	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	ctx = metadata.NewIncomingContext(ctx, in.Metadata)
 	ctx = peer.NewContext(ctx, in.Peer)
