@@ -101,9 +101,10 @@ func (c *comparison) add(place, change, in string, breaks ...string) {
 	if len(breaks) == 0 {
 		return
 	}
+	byRank := func(a, b string) int { return rank(a) - rank(b) }
 	i := slices.IndexFunc(c.changes, func(d Change) bool { return d.Place == place && d.Change == change })
 	if i < 0 {
-		c.changes = append(c.changes, Change{place, change, in, slices.Clone(breaks)})
+		c.changes = append(c.changes, Change{place, change, in, slices.SortedFunc(slices.Values(breaks), byRank)})
 		return
 	}
 	d := &c.changes[i]
@@ -115,7 +116,7 @@ func (c *comparison) add(place, change, in string, breaks ...string) {
 			d.Breaks = append(d.Breaks, b)
 		}
 	}
-	slices.SortStableFunc(d.Breaks, func(a, b string) int { return rank(a) - rank(b) })
+	slices.SortFunc(d.Breaks, byRank)
 }
 
 func (c *comparison) method(old, new method) {

@@ -19,6 +19,10 @@ type encoding struct {
 	// always is set if a value that cannot be absent is always written, so that
 	// readers may count on it.
 	always bool
+	// boxed is set if what may be absent is stored elsewhere than what may not.
+	boxed bool
+	// placed is set if where a field is depends on those of lower numbers.
+	placed bool
 	// single is set if a list is read where a single value was written.
 	single bool
 	// reads reports whether a reader of r understands a writer of w. Of two
@@ -32,9 +36,9 @@ var encodings = []encoding{
 	{name: "msgpack", named: true, always: true, reads: msgpackReads},
 	{name: "cbor", named: true, always: true, reads: cborReads},
 	{name: "thrift", plain: true, reads: thriftReads},
-	{name: "avro", named: true, plain: true, reads: sameKind},
-	{name: "flatbuffers", plain: true, reads: sameKind},
-	{name: "capnp", plain: true, reads: sameKind},
+	{name: "avro", named: true, plain: true, reads: avroReads},
+	{name: "flatbuffers", plain: true, leavesOut: true, reads: sameKind},
+	{name: "capnp", plain: true, boxed: true, placed: true, reads: sameKind},
 }
 
 // rank orders encodings as they stand in the table.
@@ -61,6 +65,8 @@ func (e *encoding) keepsPresence(in string, w, r field) bool {
 		return true
 	}
 	switch {
+	case e.boxed && w.presence != r.presence:
+		return false
 	case !w.presence && r.presence:
 		return !e.leavesOut
 	case w.presence && !r.presence && in == InReplies:
@@ -145,6 +151,20 @@ func thriftReads(in string, w, r element) bool {
 		return w.kind == doubleKind || w.kind == floatKind
 	case bytesKind:
 		return w.kind == bytesKind || w.kind == stringKind
+	}
+	return sameKind(in, w, r)
+}
+
+// avroReads has the promotions of Avro's schema resolution. Unsigned integers
+// are longs, and those of 64 bits are what fits.
+func avroReads(in string, w, r element) bool {
+	switch r.kind {
+	case int64Kind:
+		return w.kind == int32Kind || w.kind == uint32Kind || w.kind == int64Kind
+	case doubleKind:
+		return w.kind == int32Kind || w.kind == floatKind || w.kind == doubleKind
+	case stringKind, bytesKind:
+		return w.kind == stringKind && r.kind == bytesKind || w.kind == r.kind
 	}
 	return sameKind(in, w, r)
 }

@@ -89,6 +89,17 @@ func (m *messages) field(f protoreflect.FieldDescriptor) {
 	}
 }
 
+// placing are the encodings in which fields move when one is put before them.
+func (m *messages) placing() []string {
+	var names []string
+	for _, e := range encodings {
+		if e.placed && m.plain {
+			names = append(names, e.name)
+		}
+	}
+	return names
+}
+
 // carrying are all encodings that carry the messages.
 func (m *messages) carrying() []string { return slices.Concat(m.by(false), m.by(true)) }
 
@@ -175,6 +186,10 @@ func (m *messages) enums(old, new protoreflect.EnumDescriptor) {
 // added looks at fields that were not there.
 func (m *messages) added() {
 	fields := m.new.Fields()
+	last := protoreflect.FieldNumber(0)
+	for i := range m.old.Fields().Len() {
+		last = max(last, m.old.Fields().Get(i).Number())
+	}
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		place := string(m.old.FullName()) + "." + string(f.Name())
@@ -184,6 +199,9 @@ func (m *messages) added() {
 		}
 		if m.old.Fields().ByJSONName(f.JSONName()) == nil && m.old.ReservedNames().Has(f.Name()) {
 			m.add(place, "has a name that was reserved", m.in, m.by(true)...)
+		}
+		if isNew && f.Number() < last {
+			m.add(place, fmt.Sprintf("added with number %d: fields behind it move", f.Number()), m.in, m.placing()...)
 		}
 		if isNew && f.Cardinality() == protoreflect.Required && m.in == InRequests {
 			m.add(place, "added, and required", m.in, m.carrying()...)

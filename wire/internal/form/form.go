@@ -31,7 +31,8 @@ func Of(m *everywire.Method) (*Form, error) {
 		return &Form{Method: m, Object: f.Object}, fmt.Errorf("JSON-RPC form of %s: %s", m.FullName(), fmt.Sprintf(format, args...))
 	}
 	f.Name, f.Params = decl.Name, decl.Params
-	if Reserved(f.Name) {
+	// OpenRPC's own method is called by that name, where a server offers it.
+	if Reserved(f.Name) && f.Name != "rpc.discover" {
 		return bad("names that begin with rpc. or $/ are reserved, not to be declared: %q", f.Name)
 	}
 	if !f.Object && f.Params != everywire.ParamsNamed {

@@ -70,6 +70,9 @@ func makeIndex(methods []*everywire.Method) *nameIndex {
 			if other := shorts[name]; other != nil {
 				err = fmt.Errorf("JSON-RPC name %q is declared by both %s and %s", name, other.Form.Method.FullName(), m.FullName())
 			}
+			if err == nil && Reserved(name) {
+				err = fmt.Errorf("JSON-RPC name %q of %s: names that begin with rpc. or $/ are reserved", name, m.FullName())
+			}
 			shorts[name] = &Entry{Form: f, Short: true, err: err}
 		}
 		if err != nil {
