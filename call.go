@@ -27,49 +27,6 @@ func Call[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name 
 	return out, nil
 }
 
-// A Future is a call under way, made by [Start].
-type Future[Out any] struct {
-	done chan struct{}
-	out  *Out
-	err  error
-}
-
-// Start starts a call and returns at once. The call ends when ctx does. in must
-// not be changed before the call has ended.
-func Start[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, opts ...grpc.CallOption) *Future[Out] {
-	f := &Future[Out]{done: make(chan struct{})}
-	Async(ctx, conn, name, in, func(out *Out, err error) {
-		f.out, f.err = out, err
-		close(f.done)
-	}, opts...)
-	return f
-}
-
-// Done is closed when the call has ended.
-func (f *Future[Out]) Done() <-chan struct{} { return f.done }
-
-// Wait waits for the call to end, or for ctx; the call itself goes on if ctx
-// ends first. It may be called any number of times.
-func (f *Future[Out]) Wait(ctx context.Context) (*Out, error) {
-	select {
-	case <-f.done:
-		return f.out, f.err
-	default:
-	}
-	select {
-	case <-f.done:
-		return f.out, f.err
-	case <-ctx.Done():
-		return nil, status.FromContextError(ctx.Err()).Err()
-	}
-}
-
-// Async starts a call and returns at once; then is called exactly once when it
-// has ended, on a goroutine of its own. in must not be changed before that.
-func Async[Out, In any](ctx context.Context, conn grpc.ClientConnInterface, name string, in *In, then func(*Out, error), opts ...grpc.CallOption) {
-	go func() { then(Call[Out](ctx, conn, name, in, opts...)) }()
-}
-
 // Notify sends a one-way call: it returns when the request has been handed to
 // the network, and nobody answers it. Wires without one-way calls (gRPC, REST)
 // answer Unimplemented.
