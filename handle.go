@@ -19,9 +19,7 @@ import (
 // It panics on a mistake of the program: a malformed name, a name registered
 // twice, a type that has no wire form. The message says which field and why.
 func Handle[In, Out any](r *Registry, name string, fn func(context.Context, *In) (*Out, error), opts ...MethodOption) {
-	m := newMethod[In, Out](name, Unary, opts)
-	info := &grpc.UnaryServerInfo{FullMethod: m.Path()}
-	handler := func(ctx context.Context, req any) (any, error) {
+	handleUnary(r, newMethod[In, Out](name, Unary, opts), func() any { return new(In) }, func(ctx context.Context, req any) (any, error) {
 		out, err := fn(ctx, req.(*In))
 		switch {
 		case err != nil:
@@ -30,9 +28,21 @@ func Handle[In, Out any](r *Registry, name string, fn func(context.Context, *In)
 			return nil, status.Errorf(codes.Internal, "the handler of %s returned neither a reply nor an error", name)
 		}
 		return out, nil
-	}
+	})
+}
+
+// HandleTypes is [Handle] for types that are known only when the program runs,
+// such as those of a schema that was inferred. in and out are struct types; fn gets
+// a pointer to a new value of in, and returns one to a value of out or an error.
+func HandleTypes(r *Registry, name string, in, out reflect.Type, fn func(context.Context, any) (any, error), opts ...MethodOption) {
+	handleUnary(r, newMethodOf(name, Unary, in, out, opts), func() any { return reflect.New(in).Interface() }, fn)
+}
+
+// handleUnary registers a method whose handler takes what newIn makes.
+func handleUnary(r *Registry, m *Method, newIn func() any, handler grpc.UnaryHandler) {
+	info := &grpc.UnaryServerInfo{FullMethod: m.Path()}
 	m.handler = methodHandler{reg: r, unary: func(_ any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
-		in := new(In)
+		in := newIn()
 		if err := dec(in); err != nil {
 			return nil, err
 		}
@@ -46,15 +56,19 @@ func Handle[In, Out any](r *Registry, name string, fn func(context.Context, *In)
 
 // newMethod describes a method on the types In and Out.
 func newMethod[In, Out any](name string, kind StreamKind, opts []MethodOption) *Method {
+	return newMethodOf(name, kind, reflect.TypeFor[In](), reflect.TypeFor[Out](), opts)
+}
+
+func newMethodOf(name string, kind StreamKind, in, out reflect.Type, opts []MethodOption) *Method {
 	service, method, err := SplitMethod(name)
 	if err != nil {
 		panic("everywire: Handle: " + err.Error())
 	}
 	m := &Method{Service: service, Name: method, Kind: kind}
-	if m.Input, err = schema.Of(reflect.TypeFor[In]()); err != nil {
+	if m.Input, err = schema.Of(in); err != nil {
 		panic(fmt.Sprintf("everywire: Handle %s: input: %v", name, err))
 	}
-	if m.Output, err = schema.Of(reflect.TypeFor[Out]()); err != nil {
+	if m.Output, err = schema.Of(out); err != nil {
 		panic(fmt.Sprintf("everywire: Handle %s: output: %v", name, err))
 	}
 	for _, o := range opts {

@@ -27,6 +27,11 @@ type importRule struct {
 
 var importRules = []importRule{
 	{
+		dirs: []string{"schema/avsc"}, ours: []string{"schema"},
+		forbidden: []string{"google.golang.org/grpc", "net/http", "github.com/hamba/avro"},
+		reason:    "Avro's schemas follow from the description of types; codec and documents share them, and need no library for it",
+	},
+	{
 		dirs: []string{"schema"}, ours: []string{},
 		forbidden: []string{"google.golang.org/grpc"},
 		reason:    "everything stands on the description of types; it must stand on nothing, or cycles and heavy imports follow",
@@ -47,7 +52,7 @@ var importRules = []importRule{
 		reason:    "a codec is bytes and types; one that knew calls could not be used on every wire; encodings without documents hold them as JSON",
 	},
 	{
-		dirs: []string{"describe"}, ours: []string{".", "schema"},
+		dirs: []string{"describe"}, ours: []string{".", "schema", "schema/avsc"},
 		forbidden: []string{"net/http", "github.com/go-json-experiment"},
 		reason:    "documents are made from descriptions alone, so that wires and the command can both ask for them",
 	},

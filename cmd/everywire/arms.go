@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/ref"
 	"github.com/everywire/everywire/wire"
@@ -18,9 +19,43 @@ var classicArms = []string{
 	ref.NetHTTP, ref.GRPCGo, ref.JRPC2, ref.Ping,
 }
 
+// typedArms are those of a payload whose type was inferred: nobody generated code
+// for it.
+var typedArms = replaced(classicArms, ref.GRPCGo, ref.GRPCGoOurProtobuf)
+
+// kvArms measure encoders more than wires, as the article on gRPC with JSON did. The
+// command's other encoders come to them.
+var kvArms = []string{
+	"grpc", "grpc?codec=json", "grpc?bytes=array&codec=json", "grpc?codec=msgpack", "grpc?codec=cbor",
+	"rest", "jsonrpc+tcp", "msgpackrpc+tcp", ref.GRPCGo,
+}
+
+func replaced(names []string, old, by string) []string {
+	all := slices.Clone(names)
+	all[slices.Index(all, old)] = by
+	return all
+}
+
+// defaultArms are what is measured of a plan unless told otherwise.
+func defaultArms(service string, typed bool) []string {
+	switch {
+	case service == "kv":
+		all := slices.Clone(kvArms)
+		for _, c := range codecs() {
+			if _, partial := c.(everywire.PartialCodec); !partial || c.Name() != "raw" {
+				all = append(all, "grpc?codec="+c.Name())
+			}
+		}
+		return all
+	case typed:
+		return typedArms
+	}
+	return classicArms
+}
+
 // besides says which wire each reference stands beside.
 var besides = map[string]string{
-	ref.NetHTTP: "rest", ref.NetHTTPOurJSON: "rest", ref.GRPCGo: "grpc", ref.JRPC2: "jsonrpc+tcp",
+	ref.NetHTTP: "rest", ref.NetHTTPOurJSON: "rest", ref.GRPCGo: "grpc", ref.GRPCGoOurProtobuf: "grpc", ref.JRPC2: "jsonrpc+tcp",
 }
 
 // again is added to the baseline's name for its second run.
@@ -74,7 +109,15 @@ func armOf(name string) (plan.Arm, error) {
 	case shape.Transport == "unix":
 		return plan.Arm{}, usagef("%s: compare measures TCP; a unix socket crosses no network", name)
 	}
-	return plan.Arm{Name: shape.String(), Kind: plan.Wire, Target: shape.String()}, nil
+	arm := plan.Arm{Name: shape.String(), Kind: plan.Wire, Target: shape.String()}
+	if codec, codecName := codecOf(arm); codec == nil {
+		var known []string
+		for _, c := range knownCodecs() {
+			known = append(known, c.Name())
+		}
+		return plan.Arm{}, usagef("%s: there is no codec %q: it is one of %s", name, codecName, strings.Join(known, ", "))
+	}
+	return arm, nil
 }
 
 // baselineOf finds the arm that ratios are against: the one asked for, else

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/ref"
 	"github.com/everywire/everywire/lab/run"
+	"github.com/everywire/everywire/lab/work"
 	"github.com/everywire/everywire/wire"
 )
 
@@ -29,32 +31,33 @@ var fabric = run.Fabric{Serve: serveArm, Dial: dialArm}
 
 func armLimits(p *plan.Plan) everywire.Limits { return everywire.Limits{MaxMessage: p.MaxMessage} }
 
-func serveArm(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (string, func(context.Context) error, error) {
+func serveArm(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (string, func(context.Context) error, error) {
 	shape, err := wire.ParseShape(arm.Target)
 	if err != nil {
 		return "", nil, err
 	}
-	shape.Options = nil // those of arms are the client's
-	reg, err := registryOf([]string{p.Service}, &serveCmd{})
-	if err != nil {
-		return "", nil, err
-	}
+	// An arm's options are the client's, but for how JSON's bytes are written.
+	maps.DeleteFunc(shape.Options, func(name, _ string) bool { return name != "bytes" })
+	reg := everywire.NewRegistry()
+	w.Register(reg)
 	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At(at.Addr).String()},
-		wire.WithLimits(armLimits(p)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen))
+		wire.WithLimits(armLimits(w.Plan)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen))
 	if err != nil {
 		return "", nil, err
 	}
 	return server.Targets()[0].Addrs[0], server.Shutdown, nil
 }
 
-func dialArm(_ context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {
+func dialArm(_ context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error) {
 	shape, err := wire.ParseShape(arm.Target)
 	if err != nil {
 		return nil, err
 	}
+	reg := everywire.NewRegistry()
+	w.Register(reg) // for what it says of the methods
 	return wire.Dial(shape.At(addr).String(),
-		wire.WithLimits(armLimits(p)),
+		wire.WithLimits(armLimits(w.Plan)),
 		wire.WithCodecs(codecs()...),
-		wire.WithMethods(allBuiltins()),
+		wire.WithMethods(reg),
 		wire.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }))
 }

@@ -8,20 +8,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/report"
 	"github.com/everywire/everywire/lab/run"
+	"github.com/everywire/everywire/lab/work"
 )
 
 type compareCmd struct {
+	Service    string        `arg:"" optional:"" enum:"arith,kv" default:"arith" help:"What is called: arith (small sums) or kv (a key-value store under the load of a published comparison of encoders)."`
 	Wires      []string      `placeholder:"LIST" help:"What to measure: targets without an address, and references (default ${classic})."`
 	Baseline   string        `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
 	Link       []string      `sep:"none" placeholder:"SPEC" help:"The network between the two ends: loopback (the default), an emulated one such as rtt=4.364ms,rate=1gbit,loss=0.1%,jitter=0.2ms, or a named one: ${links}. Give it again for several."`
 	Callers    []int         `placeholder:"LIST" help:"How many callers call at once, one load each (default 1,32; 1,4 for a payload over 128 KiB)."`
 	Blocks     *int          `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different with the default arms."`
-	Payload    string        `type:"path" placeholder:"FILE" help:"Send this JSON document through echo instead of small sums."`
+	Payload    []string      `type:"existingfile" sep:"none" placeholder:"FILE" help:"Send this JSON document there and back instead of small sums, as values of a type inferred from it. Give it again for several documents of one type."`
+	Documents  bool          `help:"Send the payload as a document of any shape, not as typed values."`
+	ReadDelay  time.Duration `placeholder:"10ms" help:"kv: how long a read takes (default none; the published comparison had 10ms)."`
+	WriteDelay time.Duration `placeholder:"50ms" help:"kv: how long a write takes (default none; the published comparison had 50ms)."`
 	MaxMessage byteSize      `default:"4MiB" help:"The largest message (default ${default})."`
 	Quick      bool          `help:"About 20 seconds: figures, and no claim."`
 	Out        string        `default:"everywire-report" type:"path" placeholder:"DIR" help:"Where the record and the report go (default ${default})."`
@@ -41,6 +45,7 @@ Examples:
   everywire compare
   everywire compare --quick
   everywire compare --payload order.json
+  everywire compare kv --callers 100 --read-delay 10ms --write-delay 50ms
   everywire compare --wires rest,grpc,jsonrpc+tcp --callers 1,8,64 --blocks 20
   everywire compare --wires rest,rest                 an arm against itself
   everywire compare --link loopback --link rtt=4.364ms,rate=1gbit,loss=0.1%
@@ -52,7 +57,8 @@ trips, the handshake and the recovery from loss are real. The table shows the me
 what the link achieved. CPU figures come from loopback only.
 
 References are implementations that are not ours, beside the wire they speak: net/http, net/http+json
-(the same with our JSON codec), grpc-go, jrpc2, and ping, a bare socket. "everywire targets" lists the wires.
+(the same with our JSON codec), grpc-go, grpc-go+protobuf (with our protobuf codec and plain structs), jrpc2,
+and ping, a bare socket. "everywire targets" lists the wires.
 
 Exit status: 0 when the run is whole, 1 on failure or if no call got a correct reply, 2 for a mistake in the command, 130 when interrupted
 (what was measured so far is reported).`
@@ -115,8 +121,23 @@ func (c *compareCmd) Run(a *app) error {
 
 // plan makes the plan of the flags, and the payload's JSON text.
 func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
+	var sent *payloads
+	if len(c.Payload) > 0 {
+		var err error
+		if sent, err = readPayloads(c.Payload, int(c.MaxMessage)); err != nil {
+			return nil, nil, err
+		}
+		if c.Service != "arith" {
+			return nil, nil, usagef("--payload is what is sent in place of sums: %s has requests of its own", c.Service)
+		}
+		if !c.Documents {
+			if err := sent.inferType(); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
 	if len(c.Wires) == 0 {
-		c.Wires = classicArms
+		c.Wires = defaultArms(c.Service, sent != nil && sent.plan.Typed)
 	}
 	arms, baseline, err := armsOf(c.Wires, c.Baseline)
 	if err != nil {
@@ -127,7 +148,7 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 		return nil, nil, err
 	}
 	p := &plan.Plan{
-		Service: "arith", Arms: arms, Baseline: baseline, Callers: c.Callers, Links: links, Blocks: fullBlocks,
+		Service: c.Service, ReadDelay: c.ReadDelay, WriteDelay: c.WriteDelay, Arms: arms, Baseline: baseline, Callers: c.Callers, Links: links, Blocks: fullBlocks,
 		Warmup: warmup, Measure: measure, Seed: c.Seed, MaxMessage: int(c.MaxMessage),
 	}
 	if c.Quick {
@@ -144,16 +165,9 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 	}
 	var payload []byte
 	defaultCallers := []int{1, 32}
-	if c.Payload != "" {
-		doc, described, err := readPayload(c.Payload, p.MaxMessage)
-		if err != nil {
-			return nil, nil, err
-		}
-		p.Service, p.Payload = "echo", described
-		if err := exclude(p, doc); err != nil {
-			return nil, nil, err
-		}
-		if payload, err = (json.Codec{}).Append(nil, doc); err != nil {
+	if sent != nil {
+		p.Service, p.Payload = "echo", sent.plan
+		if payload, err = work.Payload(sent.texts); err != nil {
 			return nil, nil, err
 		}
 		if len(payload) > largePayload {
@@ -162,6 +176,16 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 				p.Measure = largePayloadMeasure
 			}
 		}
+	}
+	w, err := work.Of(p, payload)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	if err := exclude(w); err != nil {
+		return nil, nil, err
+	}
+	if c.Service == "kv" {
+		defaultCallers = []int{100}
 	}
 	if len(p.Callers) == 0 {
 		p.Callers = defaultCallers
@@ -193,6 +217,11 @@ func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, exe, file str
 	}
 	for _, x := range p.Excluded {
 		fmt.Fprintf(a.stderr, "%s cannot carry the payload and is left out: %s\n", x.Arm, x.Reason)
+	}
+	if p.Payload != nil {
+		for _, u := range p.Payload.Untyped {
+			fmt.Fprintf(a.stderr, "no type was found for %s, which travels as a document: %s\n", u.Path, u.Reason)
+		}
 	}
 	progress := newProgress(a.stderr)
 	partial, err := run.Run(a.ctx, p, run.Config{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	stdjson "encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -85,7 +86,7 @@ func TestCompareJSONAndPayload(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, status := command(t, "", "compare", "--wires", "rest,grpc,grpc?codec=json,msgpackrpc+tcp,jsonrpc+http", "--callers", "1",
-		"--blocks", "1", "--measure", "20ms", "--out", dir, "--json", "--payload", payload)
+		"--blocks", "1", "--measure", "20ms", "--out", dir, "--json", "--payload", payload, "--documents")
 	if status != exitOK {
 		t.Fatalf("status %d: %s", status, errs)
 	}
@@ -97,6 +98,45 @@ func TestCompareJSONAndPayload(t *testing.T) {
 	}
 	run := readRecord(t, dir)
 	if n := distinct(run.Trials); n != 5 || len(run.Header.Plan.Excluded) != 1 {
+		t.Errorf("%d trials, excluded %v", n, run.Header.Plan.Excluded)
+	}
+	for _, trial := range run.Trials {
+		if trial.Void == "" && trial.Calls == 0 || len(trial.Errors) > 0 {
+			t.Errorf("%s: %d calls, errors %v, %s", trial.Arm, trial.Calls, trial.Errors, trial.FirstError)
+		}
+	}
+}
+
+// A payload travels as typed values, so protobuf carries the integer too; what has no
+// type is told.
+func TestCompareTypedPayload(t *testing.T) {
+	dir := t.TempDir()
+	files := make([]string, 2)
+	for i, text := range []string{
+		`{"id": 9007199254740993, "lines": [{"n": 1.5}, {"n": 2}], "map": [[1.5, 2.5]], "note": null}`,
+		`{"id": 1, "lines": [], "map": [], "note": "x"}`,
+	} {
+		files[i] = filepath.Join(dir, fmt.Sprintf("order%d.json", i))
+		if err := os.WriteFile(files[i], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, errs, status := command(t, "", "compare", "--wires", "rest,grpc,grpc?codec=cbor,msgpackrpc+tcp,jsonrpc+tcp,net/http,jrpc2,grpc-go,grpc-go+protobuf", "--callers", "2",
+		"--blocks", "1", "--measure", "20ms", "--out", dir, "--payload", files[0], "--payload", files[1])
+	if status != exitOK {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	checkWidth(t, "compare", out)
+	for _, want := range []string{"grpc-go cannot carry the payload and is left out: ", "no type was found for map[], which travels as a document: lists of lists"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("nothing says %q: %s", want, errs)
+		}
+	}
+	if !strings.Contains(strings.Join(strings.Fields(out), " "), "The payload travels as values of a type that was inferred from it; as documents: map[] (lists of lists") {
+		t.Errorf("the report is silent about types:\n%s", out)
+	}
+	run := readRecord(t, dir)
+	if n := distinct(run.Trials); n != 9 || len(run.Header.Plan.Excluded) != 1 {
 		t.Errorf("%d trials, excluded %v", n, run.Header.Plan.Excluded)
 	}
 	for _, trial := range run.Trials {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/cbor"
@@ -14,29 +16,60 @@ import (
 	"github.com/everywire/everywire/codec/protobuf"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/lab/work"
+	"github.com/everywire/everywire/schema/infer"
 	"github.com/everywire/everywire/wire"
 )
 
-// readPayload reads a JSON document that is to be sent. One over the limit is
-// refused here, not by every arm in turn.
-func readPayload(file string, limit int) (*everywire.Document, *plan.Payload, error) {
-	info, err := os.Stat(file)
+// payloads are the documents that are to be sent.
+type payloads struct {
+	docs  []any
+	texts [][]byte
+	plan  *plan.Payload
+}
+
+// readPayloads reads JSON documents. One over the limit is refused here, not by
+// every arm in turn.
+func readPayloads(files []string, limit int) (*payloads, error) {
+	p := &payloads{plan: &plan.Payload{}}
+	sum := sha256.New()
+	var names []string
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if info.Size() > int64(limit) {
+			return nil, usagef("the payload %s is %s", file, overLimit(int(info.Size()), limit))
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		doc := new(everywire.Document)
+		if err := (json.Codec{}).Decode(text, doc); err != nil {
+			return nil, usagef("the payload %s cannot be read: %w", file, err)
+		}
+		p.docs, p.texts = append(p.docs, doc.Value), append(p.texts, text)
+		p.plan.Bytes += len(text)
+		sum.Write(text)
+		names = append(names, filepath.Base(file))
+	}
+	p.plan.Name, p.plan.SHA256 = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
+	return p, nil
+}
+
+// inferType gives the documents a type, and says of what is left without.
+func (p *payloads) inferType() error {
+	inferred, err := infer.From(p.docs...)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return usagef("%w: send them as they are, by --documents", err)
 	}
-	if info.Size() > int64(limit) {
-		return nil, nil, usagef("the payload %s is %s", file, overLimit(int(info.Size()), limit))
+	p.plan.Typed, p.plan.Wrapped = true, inferred.Wrapped
+	for _, u := range inferred.Untyped {
+		p.plan.Untyped = append(p.plan.Untyped, plan.Untyped(u))
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, nil, usageError{err}
-	}
-	doc := new(everywire.Document)
-	if err := (json.Codec{}).Decode(text, doc); err != nil {
-		return nil, nil, usagef("the payload %s cannot be read: %w", file, err)
-	}
-	sum := sha256.Sum256(text)
-	return doc, &plan.Payload{Name: filepath.Base(file), Bytes: len(text), SHA256: hex.EncodeToString(sum[:])}, nil
+	return nil
 }
 
 // overLimit says by how much a message is too large and what to do.
@@ -48,23 +81,15 @@ func overLimit(size, limit int) string {
 	return fmt.Sprintf("%s, over the limit of %s for one message: raise it by --max-message %dMiB", is, of, size>>20+1)
 }
 
-// exclude takes out the arms that cannot carry the document, each with the
-// reason.
-func exclude(p *plan.Plan, doc *everywire.Document) error {
+// exclude takes out the arms that cannot do the work, each with the reason.
+func exclude(w *work.Work) error {
+	p := w.Plan
 	var kept []plan.Arm
 	for _, arm := range p.Arms {
-		codec := codecOf(arm)
-		if codec == nil {
+		err := unfit(arm, w)
+		if err == nil {
 			kept = append(kept, arm)
 			continue
-		}
-		data, err := codec.Append(nil, doc)
-		switch {
-		case err == nil && len(data) <= p.MaxMessage:
-			kept = append(kept, arm)
-			continue
-		case err == nil:
-			err = fmt.Errorf("as %s it is %s", codec.Name(), overLimit(len(data), p.MaxMessage))
 		}
 		if arm.Name == p.Baseline {
 			return usagef("the baseline %s cannot carry the payload: %w", arm.Name, err)
@@ -75,30 +100,55 @@ func exclude(p *plan.Plan, doc *everywire.Document) error {
 	return nil
 }
 
-// codecOf is the codec that an arm's messages go through; nil for the socket.
-func codecOf(arm plan.Arm) everywire.Codec {
+// unfit says why an arm cannot do the work, or nil.
+func unfit(arm plan.Arm, w *work.Work) error {
 	if arm.Kind == plan.Ping {
 		return nil
 	}
 	if arm.Kind == plan.Reference {
-		if arm.Target == ref.GRPCGo {
-			return protobuf.Codec{}
+		if err := ref.Serves(arm.Target, ref.Options{Service: w.Plan.Service, Type: w.Type}); err != nil {
+			return err
 		}
-		return json.Codec{}
 	}
-	shape, err := wire.ParseShape(arm.Target)
-	if err != nil {
-		return nil // the arm was made from a shape
+	codec, _ := codecOf(arm) // known, or there would be no arm
+	for _, message := range w.Messages {
+		data, err := codec.Append(nil, message)
+		if err != nil {
+			return err
+		}
+		if len(data) > w.Plan.MaxMessage {
+			return fmt.Errorf("as %s it is %s", codec.Name(), overLimit(len(data), w.Plan.MaxMessage))
+		}
 	}
-	name := shape.Options["codec"]
-	switch {
-	case name == "msgpack" || shape.Wire == "msgpackrpc":
-		return msgpack.Codec{}
-	case name == "cbor":
-		return cbor.Codec{}
-	case shape.Wire == "grpc" && (name == "" || name == "protobuf"):
-		return protobuf.Codec{}
-	default:
-		return json.Codec{}
+	return nil
+}
+
+// codecOf is the codec that an arm's messages go through, and its name also if the
+// command has none of the name.
+func codecOf(arm plan.Arm) (codec everywire.Codec, name string) {
+	name = "json"
+	if arm.Kind == plan.Reference {
+		if strings.HasPrefix(arm.Target, ref.GRPCGo) {
+			name = "protobuf"
+		}
+	} else if shape, err := wire.ParseShape(arm.Target); err == nil { // the arm was made from a shape
+		switch {
+		case shape.Options["codec"] != "":
+			name = shape.Options["codec"]
+		case shape.Wire == "msgpackrpc":
+			name = "msgpack"
+		case shape.Wire == "grpc" || shape.Wire == "connect":
+			name = "protobuf"
+		}
 	}
+	all := knownCodecs()
+	if i := slices.IndexFunc(all, func(c everywire.Codec) bool { return c.Name() == name }); i >= 0 {
+		return all[i], name
+	}
+	return nil, name
+}
+
+// knownCodecs are all that arms can have.
+func knownCodecs() []everywire.Codec {
+	return append([]everywire.Codec{json.Codec{}, msgpack.Codec{}, cbor.Codec{}, protobuf.Codec{}}, codecs()...)
 }

@@ -114,10 +114,10 @@ func TestDifferenceAgreesWithJSON(t *testing.T) {
 }
 
 func TestEchoCallersShareTheDocumentOnly(t *testing.T) {
-	w := Echo(everywire.Document{Value: []any{int64(1)}})
+	w := Echo(&everywire.Document{Value: []any{int64(1)}})
 	a, b := w.Caller(0, 0), w.Caller(0, 1)
-	in, outA := a.Next()
-	_, outB := b.Next()
+	_, in, outA := a.Next()
+	_, _, outB := b.Next()
 	outA.(*everywire.Document).Value = in.(*everywire.Document).Value
 	if wrong := a.Check(); wrong != "" {
 		t.Error(wrong)

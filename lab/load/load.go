@@ -82,7 +82,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	ended := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range callers {
-		callers[i] = &caller{conn: c.Conn, path: c.Workload.Path(), work: c.Workload.Caller(c.Seed, i)}
+		callers[i] = &caller{conn: c.Conn, work: c.Workload.Caller(c.Seed, i)}
 		callers[i].latency.Prepare()
 		wg.Go(func() { callers[i].run(ctx, gate) })
 	}
@@ -121,7 +121,6 @@ type gate struct {
 // caller is one caller and what it alone has counted.
 type caller struct {
 	conn grpc.ClientConnInterface
-	path string
 	work Caller
 
 	latency    record.Hist
@@ -135,12 +134,12 @@ type caller struct {
 func (c *caller) run(ctx context.Context, g *gate) {
 	<-g.opened
 	for {
-		in, out := c.work.Next()
+		path, in, out := c.work.Next()
 		begin := time.Since(g.start)
 		if begin >= g.window {
 			return
 		}
-		err := c.conn.Invoke(ctx, c.path, in, out)
+		err := c.conn.Invoke(ctx, path, in, out)
 		end := time.Since(g.start)
 		if end > g.window {
 			c.censored = true

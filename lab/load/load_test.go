@@ -221,7 +221,7 @@ func TestResultCrossesProcesses(t *testing.T) {
 func TestCallersDoNotAllocate(t *testing.T) {
 	c := Sum().Caller(1, 0)
 	if n := testing.AllocsPerRun(1000, func() {
-		in, out := c.Next()
+		_, in, out := c.Next()
 		add(in.(*arith.SumRequest), out.(*arith.SumReply))
 		if wrong := c.Check(); wrong != "" {
 			t.Fatal(wrong)

@@ -13,11 +13,15 @@ import (
 // A Plan is all that a run needs to know.
 type Plan struct {
 	// Service is the service under measurement: "arith" (Sum of two small
-	// integers) or "echo" (a document there and back).
+	// integers), "echo" (a document there and back) or "kv" (the four operations of
+	// a key-value store, as an article had them).
 	Service string `json:"service"`
-	// Payload is the document of echo, nil for arith.
+	// Payload is what echo is sent, nil for other services.
 	Payload *Payload `json:"payload,omitempty"`
-	Arms    []Arm    `json:"arms"`
+	// ReadDelay and WriteDelay are how long kv takes, in nanoseconds.
+	ReadDelay  time.Duration `json:"read_delay_ns,omitempty"`
+	WriteDelay time.Duration `json:"write_delay_ns,omitempty"`
+	Arms       []Arm         `json:"arms"`
 	// Baseline is the name of the arm that ratios are against.
 	Baseline string `json:"baseline"`
 	// Callers are the loads: how many callers call in a closed loop.
@@ -44,11 +48,26 @@ type Excluded struct {
 	Reason string `json:"reason"`
 }
 
-// Payload names the document that a run sent.
+// Payload names the documents that a run sent.
 type Payload struct {
-	Name   string `json:"name"`
+	// Name is the name of the file, or of the files, with commas between.
+	Name string `json:"name"`
+	// Bytes and SHA256 are of the text, or of all texts together.
 	Bytes  int    `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	// Typed is set if the documents travelled as values of a type that was inferred
+	// from them, not as documents of any shape.
+	Typed bool `json:"typed,omitempty"`
+	// Wrapped is set if each was a member of an object then, being none itself.
+	Wrapped bool `json:"wrapped,omitempty"`
+	// Untyped are the places without a type.
+	Untyped []Untyped `json:"untyped,omitempty"`
+}
+
+// Untyped is a place in the documents that stayed one.
+type Untyped struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }
 
 // Kind says what an arm is for.

@@ -14,16 +14,20 @@ import (
 	"github.com/everywire/everywire/service/arith"
 	"github.com/everywire/everywire/service/arith/arithpb"
 	"github.com/everywire/everywire/service/echo/echopb"
+	"github.com/everywire/everywire/service/kv/kvpb"
 )
 
 type grpcServer struct{ *grpc.Server }
 
 func newGRPCServer(o Options) server {
 	s := grpc.NewServer(grpc.MaxRecvMsgSize(o.MaxMessage))
-	if o.Service == "arith" {
+	switch o.Service {
+	case "arith":
 		arithpb.RegisterArithServer(s, arithServer{})
-	} else {
+	case "echo":
 		echopb.RegisterEchoServer(s, echoServer{})
+	case "kv":
+		kvpb.RegisterKeyValueServiceServer(s, kvServer{store: newKVStore(o)})
 	}
 	return grpcServer{s}
 }
@@ -60,6 +64,7 @@ type grpcConn struct {
 	conn  *grpc.ClientConn
 	arith arithpb.ArithClient
 	echo  echopb.EchoClient
+	kv    kvpb.KeyValueServiceClient
 }
 
 func dialGRPC(_ context.Context, addr string, dial Dialer, o Options) (Conn, error) {
@@ -70,7 +75,7 @@ func dialGRPC(_ context.Context, addr string, dial Dialer, o Options) (Conn, err
 	if err != nil {
 		return nil, err
 	}
-	return &grpcConn{conn: conn, arith: arithpb.NewArithClient(conn), echo: echopb.NewEchoClient(conn)}, nil
+	return &grpcConn{conn: conn, arith: arithpb.NewArithClient(conn), echo: echopb.NewEchoClient(conn), kv: kvpb.NewKeyValueServiceClient(conn)}, nil
 }
 
 func (c *grpcConn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.CallOption) error {
@@ -94,6 +99,9 @@ func (c *grpcConn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.
 			out.Value = reply.AsInterface()
 			return nil
 		}
+	}
+	if known, err := invokeKV(ctx, c.kv, in, out); known {
+		return err
 	}
 	return unknownMessage(in, out)
 }

@@ -27,7 +27,7 @@ func newJRPC2Server(o Options) server {
 	if o.Service == "arith" {
 		s.methods = handler.Map{"sum": handler.New(jrpc2Sum)}
 	} else {
-		s.methods = handler.Map{"echo": handler.New(jrpc2Echo)}
+		s.methods = handler.Map{"echo": jrpc2Echo(o)}
 	}
 	return s
 }
@@ -40,9 +40,26 @@ func jrpc2Sum(_ context.Context, numbers []int64) (int64, error) {
 	return sum, nil
 }
 
-// jrpc2Echo takes the document as the only element of its params, because
+// jrpc2Echo takes the message as the only element of its params, because
 // JSON-RPC's params must be an array or an object and a document need not be.
-func jrpc2Echo(_ context.Context, params [1]any) (any, error) { return params[0], nil }
+func jrpc2Echo(o Options) jrpc2.Handler {
+	return func(_ context.Context, r *jrpc2.Request) (any, error) {
+		params := [1]any{bareValue(o.newMessage())}
+		if err := r.UnmarshalParams(&params); err != nil {
+			return nil, err
+		}
+		return params[0], nil
+	}
+}
+
+// bareValue is what encoding/json is to read and write of a message: a document's
+// value in place of the document.
+func bareValue(message any) any {
+	if doc, ok := message.(*everywire.Document); ok {
+		return &doc.Value
+	}
+	return message
+}
 
 func (s *jrpc2Server) serve(lis net.Listener) error {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -68,29 +85,28 @@ func (s *jrpc2Server) stop(context.Context) error {
 
 type jrpc2Conn struct {
 	unary
-	client *jrpc2.Client
+	client  *jrpc2.Client
+	options Options
 }
 
-func dialJRPC2(ctx context.Context, addr string, dial Dialer, _ Options) (Conn, error) {
+func dialJRPC2(ctx context.Context, addr string, dial Dialer, o Options) (Conn, error) {
 	nc, err := dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	return &jrpc2Conn{client: jrpc2.NewClient(channel.Line(nc, nc), nil)}, nil
+	return &jrpc2Conn{client: jrpc2.NewClient(channel.Line(nc, nc), nil), options: o}, nil
 }
 
 func (c *jrpc2Conn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.CallOption) error {
-	switch in := in.(type) {
-	case *arith.SumRequest:
-		if out, ok := out.(*arith.SumReply); ok {
-			return c.call(ctx, "sum", in.Numbers, &out.Sum)
-		}
-	case *everywire.Document:
-		if out, ok := out.(*everywire.Document); ok {
-			return c.call(ctx, "echo", [1]any{in.Value}, &out.Value)
-		}
+	if c.options.isMessage(in, out) {
+		return c.call(ctx, "echo", [1]any{bareValue(in)}, bareValue(out))
 	}
-	return unknownMessage(in, out)
+	request, ok := in.(*arith.SumRequest)
+	sum, okToo := out.(*arith.SumReply)
+	if !ok || !okToo {
+		return unknownMessage(in, out)
+	}
+	return c.call(ctx, "sum", request.Numbers, &sum.Sum)
 }
 
 func (c *jrpc2Conn) call(ctx context.Context, method string, params, result any) error {

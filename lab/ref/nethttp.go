@@ -73,13 +73,13 @@ func (ourJSON) marshal(v any) ([]byte, error) { return json.Codec{}.Append(nil, 
 
 type httpServer struct {
 	http.Server
-	json httpJSON
-	max  int64
+	json    httpJSON
+	options Options
 }
 
 func newHTTPServer(j httpJSON) func(Options) server {
 	return func(o Options) server {
-		s := &httpServer{json: j, max: int64(o.MaxMessage)}
+		s := &httpServer{json: j, options: o}
 		mux := http.NewServeMux()
 		if o.Service == "arith" {
 			mux.HandleFunc("POST /sum", s.sum)
@@ -105,14 +105,15 @@ func (s *httpServer) sum(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *httpServer) echo(w http.ResponseWriter, r *http.Request) {
-	var doc everywire.Document
-	if s.readRequest(w, r, &doc) {
-		s.writeReply(w, &doc)
+	message := s.options.newMessage()
+	if s.readRequest(w, r, message) {
+		s.writeReply(w, message)
 	}
 }
 
 func (s *httpServer) readRequest(w http.ResponseWriter, r *http.Request, v any) bool {
-	err := s.json.read(http.MaxBytesReader(w, r.Body, s.max), min(r.ContentLength, s.max), v)
+	limit := int64(s.options.MaxMessage)
+	err := s.json.read(http.MaxBytesReader(w, r.Body, limit), min(r.ContentLength, limit), v)
 	if err == nil {
 		return true
 	}
@@ -149,7 +150,7 @@ type httpConn struct {
 	transport *http.Transport
 	base      string
 	json      httpJSON
-	max       int64
+	options   Options
 }
 
 func dialHTTP(j httpJSON) func(context.Context, string, Dialer, Options) (Conn, error) {
@@ -160,29 +161,25 @@ func dialHTTP(j httpJSON) func(context.Context, string, Dialer, Options) (Conn, 
 			// nearly every call of many callers.
 			MaxIdleConnsPerHost: 10_000,
 		}
-		c := &httpConn{transport: t, base: "http://" + addr, json: j, max: int64(o.MaxMessage)}
+		c := &httpConn{transport: t, base: "http://" + addr, json: j, options: o}
 		c.client.Transport = t
 		return c, nil
 	}
 }
 
 func (c *httpConn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.CallOption) error {
-	switch in := in.(type) {
-	case *arith.SumRequest:
-		if out, ok := out.(*arith.SumReply); ok {
-			var reply sumReply
-			if err := c.post(ctx, "/sum", &sumRequest{Numbers: in.Numbers}, &reply); err != nil {
-				return err
-			}
-			out.Sum = reply.Sum
-			return nil
-		}
-	case *everywire.Document:
-		if out, ok := out.(*everywire.Document); ok {
-			return c.post(ctx, "/echo", in, out)
-		}
+	if c.options.isMessage(in, out) {
+		return c.post(ctx, "/echo", in, out)
 	}
-	return unknownMessage(in, out)
+	request, ok := in.(*arith.SumRequest)
+	sum, okToo := out.(*arith.SumReply)
+	if !ok || !okToo {
+		return unknownMessage(in, out)
+	}
+	var reply sumReply
+	err := c.post(ctx, "/sum", &sumRequest{Numbers: request.Numbers}, &reply)
+	sum.Sum = reply.Sum
+	return err
 }
 
 func (c *httpConn) post(ctx context.Context, path string, in, out any) error {
@@ -200,12 +197,13 @@ func (c *httpConn) post(ctx context.Context, path string, in, out any) error {
 		return failed(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read to its end or is given up
-	limited := http.MaxBytesReader(nil, resp.Body, c.max)
+	limit := int64(c.options.MaxMessage)
+	limited := http.MaxBytesReader(nil, resp.Body, limit)
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(limited, 1000)) // as much as there is
 		return status.Error(codes.Unknown, fmt.Sprintf("HTTP %s: %s", resp.Status, strings.TrimSpace(string(text))))
 	}
-	if err := c.json.read(limited, min(resp.ContentLength, c.max), out); err != nil {
+	if err := c.json.read(limited, min(resp.ContentLength, limit), out); err != nil {
 		return failed(ctx, err)
 	}
 	// A connection is used again only if its reply was read to the end.

@@ -4,7 +4,8 @@
 // our implementation of it.
 //
 // Every arm decodes and encodes the same Go values at both ends as our wires
-// do: two integers and their sum, or a whole document as any.
+// do: two integers and their sum, a whole document as any, or a message of the
+// type that is given.
 package ref
 
 import (
@@ -13,6 +14,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,6 +33,10 @@ const (
 	NetHTTPOurJSON = "net/http+json"
 	// GRPCGo is grpc-go with generated stubs.
 	GRPCGo = "grpc-go"
+	// GRPCGoOurProtobuf is grpc-go with plain structs and our codec/protobuf: it
+	// tells HTTP/2 from the messages, and has typed documents, for which nobody
+	// generated code.
+	GRPCGoOurProtobuf = "grpc-go+protobuf"
 	// JRPC2 is creachadair/jrpc2 over TCP, one message a line.
 	JRPC2 = "jrpc2"
 	// Ping is a bare TCP socket that echoes 64 bytes, whatever the service:
@@ -38,7 +45,9 @@ const (
 )
 
 // Names returns the names of all reference implementations.
-func Names() []string { return []string{NetHTTP, NetHTTPOurJSON, GRPCGo, JRPC2, Ping} }
+func Names() []string {
+	return []string{NetHTTP, NetHTTPOurJSON, GRPCGo, GRPCGoOurProtobuf, JRPC2, Ping}
+}
 
 // Known says whether name is one of Names.
 func Known(name string) bool {
@@ -48,8 +57,12 @@ func Known(name string) bool {
 
 // Options is what both ends of an implementation must know.
 type Options struct {
-	// Service is "arith" or "echo".
+	// Service is "arith", "echo" or "kv".
 	Service string
+	// Type is the type of echo's messages; nil for documents.
+	Type reflect.Type
+	// ReadDelay and WriteDelay are how long kv takes.
+	ReadDelay, WriteDelay time.Duration
 	// MaxMessage is the limit on one message in bytes, 0 for 4 MiB. jrpc2 has
 	// no such limit.
 	MaxMessage int
@@ -88,17 +101,49 @@ var implementations = map[string]implementation{
 	GRPCGo:         {newGRPCServer, dialGRPC},
 	JRPC2:          {newJRPC2Server, dialJRPC2},
 	Ping:           {newPingServer, dialPing},
+
+	GRPCGoOurProtobuf: {newPlainGRPCServer, dialPlainGRPC},
 }
 
 func find(name string, o Options) (implementation, error) {
 	impl, ok := implementations[name]
-	switch {
-	case !ok:
+	if !ok {
 		return impl, fmt.Errorf("unknown reference implementation %q; known are %q", name, Names())
-	case name != Ping && o.Service != "arith" && o.Service != "echo":
-		return impl, fmt.Errorf("the reference implementations serve arith and echo, not %q", o.Service)
 	}
-	return impl, nil
+	return impl, Serves(name, o)
+}
+
+// Serves says why an implementation cannot serve what the options ask for, or nil.
+func Serves(name string, o Options) error {
+	switch {
+	case name == Ping:
+		return nil
+	case o.Service != "arith" && o.Service != "echo" && o.Service != "kv":
+		return fmt.Errorf("the reference implementations serve arith, echo and kv, not %q", o.Service)
+	case o.Service == "kv" && name != GRPCGo && name != GRPCGoOurProtobuf:
+		return fmt.Errorf("%s does not serve kv; %s and %s do", name, GRPCGo, GRPCGoOurProtobuf)
+	case o.Type != nil && name == GRPCGo:
+		return fmt.Errorf("%s has generated messages, and nobody generated code for the schema of the payload; %s has plain structs", name, GRPCGoOurProtobuf)
+	}
+	return nil
+}
+
+// isMessage reports whether both are messages of echo.
+func (o Options) isMessage(in, out any) bool {
+	t := reflect.TypeFor[everywire.Document]()
+	if o.Type != nil {
+		t = o.Type
+	}
+	t = reflect.PointerTo(t)
+	return reflect.TypeOf(in) == t && reflect.TypeOf(out) == t
+}
+
+// newMessage makes a message of echo.
+func (o Options) newMessage() any {
+	if o.Type != nil {
+		return reflect.New(o.Type).Interface()
+	}
+	return new(everywire.Document)
 }
 
 // A Place is where a server listens.

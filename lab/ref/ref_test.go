@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,8 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/lab/load"
 	"github.com/everywire/everywire/service/arith"
+	"github.com/everywire/everywire/service/echo"
+	"github.com/everywire/everywire/service/kv"
 )
 
 func TestMain(m *testing.M) {
@@ -59,7 +62,9 @@ func start(t *testing.T, name string, o Options) (conn Conn, addr string, stop f
 }
 
 // withMessages are the implementations that carry messages.
-func withMessages() []string { return []string{NetHTTP, NetHTTPOurJSON, GRPCGo, JRPC2} }
+func withMessages() []string {
+	return []string{NetHTTP, NetHTTPOurJSON, GRPCGo, GRPCGoOurProtobuf, JRPC2}
+}
 
 // underLoad calls from eight callers, for longer where the machine is so busy
 // that no call has ended in time.
@@ -130,8 +135,8 @@ func TestEcho(t *testing.T) {
 		conn, _, _ := start(t, name, Options{Service: "echo"})
 		for what, doc := range documents {
 			t.Run(name+"/"+what, func(t *testing.T) {
-				c := load.Echo(everywire.Document{Value: doc}).Caller(0, 0)
-				in, out := c.Next()
+				c := load.Echo(&everywire.Document{Value: doc}).Caller(0, 0)
+				_, in, out := c.Next()
 				if err := conn.Invoke(t.Context(), "/echo.Echo/Echo", in, out); err != nil {
 					t.Fatal(err)
 				}
@@ -139,6 +144,73 @@ func TestEcho(t *testing.T) {
 					t.Error(wrong)
 				}
 			})
+		}
+	}
+}
+
+// Messages of a given type, with a list, a map and a document in them.
+func TestTypedEcho(t *testing.T) {
+	type item struct {
+		Name *string `wire:"1" json:"name,omitempty"`
+		N    float64 `wire:"2" json:"n"`
+	}
+	type message struct {
+		ID    int64            `wire:"1" json:"id"`
+		Items []item           `wire:"2" json:"items"`
+		Tags  map[string]int64 `wire:"3" json:"tags"`
+		Rest  any              `wire:"4" json:"rest"`
+	}
+	name := "é"
+	in := &message{ID: 1<<53 + 1, Items: []item{{&name, 1.5}, {}}, Tags: map[string]int64{"a": -1}, Rest: []any{"x", 1.5, nil}}
+	o := Options{Service: "echo", Type: reflect.TypeFor[message]()}
+	for _, name := range withMessages() {
+		if err := Serves(name, o); err != nil {
+			if name != GRPCGo || !strings.Contains(err.Error(), GRPCGoOurProtobuf) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		conn, _, _ := start(t, name, o)
+		c := load.Echo(in, &message{ID: 2}).Caller(0, 0)
+		for range 3 {
+			_, in, out := c.Next()
+			if err := conn.Invoke(t.Context(), "/"+echo.Echo, in, out); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if wrong := c.Check(); wrong != "" {
+				t.Errorf("%s: %s", name, wrong)
+			}
+		}
+	}
+}
+
+// The store is the same behind both references that have it.
+func TestKV(t *testing.T) {
+	for _, name := range withMessages() {
+		o := Options{Service: "kv"}
+		if Serves(name, o) != nil {
+			continue
+		}
+		conn, _, _ := start(t, name, o)
+		call := func(method string, in, out any) error { return conn.Invoke(t.Context(), "/"+method, in, out) }
+		created, updated, got := new(kv.CreateResponse), new(kv.UpdateResponse), new(kv.RetrieveResponse)
+		if err := call(kv.Create, &kv.CreateRequest{Key: []byte("k"), Value: []byte("v")}, created); err != nil || created.Version == 0 {
+			t.Fatalf("%s: %v, %v", name, created, err)
+		}
+		if err := call(kv.Create, &kv.CreateRequest{Key: []byte("k")}, new(kv.CreateResponse)); status.Code(err) != codes.AlreadyExists {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := call(kv.Update, &kv.UpdateRequest{Key: []byte("k"), Value: []byte("w")}, updated); err != nil || updated.Version <= created.Version {
+			t.Errorf("%s: %v, %v", name, updated, err)
+		}
+		if err := call(kv.Retrieve, &kv.RetrieveRequest{Key: []byte("k")}, got); err != nil || string(got.Value) != "w" || got.Version != updated.Version {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		if err := call(kv.Delete, &kv.DeleteRequest{Key: []byte("k")}, new(kv.DeleteResponse)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := call(kv.Retrieve, &kv.RetrieveRequest{Key: []byte("k")}, got); status.Code(err) != codes.NotFound {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -240,7 +312,8 @@ func TestHTTPStatus(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	for _, tc := range []struct{ name, service, want string }{
 		{"jrpc3", "arith", `unknown reference implementation "jrpc3"; known are ["net/http"`},
-		{"jrpc2", "kv", `serve arith and echo, not "kv"`},
+		{"jrpc2", "auth", `serve arith, echo and kv, not "auth"`},
+		{"jrpc2", "kv", `jrpc2 does not serve kv; grpc-go and grpc-go+protobuf do`},
 	} {
 		if _, _, err := Serve(t.Context(), tc.name, Loopback(), Options{Service: tc.service}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("Serve: %v", err)

@@ -80,7 +80,7 @@ func newPage(v *view) *page {
 		Machine: v.machineFacts(), Plan: v.planFacts(), Base: v.base,
 		P50: thousands(stats.MinSamples(50)), P99: thousands(stats.MinSamples(99)), Payload: v.plan.Payload != nil, Linked: v.linked(),
 	}
-	for _, s := range []string{v.partial, v.excluded()} {
+	for _, s := range []string{v.partial, v.excluded(), v.untyped()} {
 		if s != "" {
 			p.Warnings = append(p.Warnings, s)
 		}

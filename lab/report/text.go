@@ -44,7 +44,7 @@ func Text(w io.Writer, run *record.Run, opts TextOptions) error {
 	t.paragraph("", bold, "everywire compare: "+v.title())
 	t.paragraph("", "", v.amountOfWork()+"; "+date(run.Header.Started))
 	t.paragraph("", "", v.machine()+"; "+v.build())
-	for _, s := range []string{v.partial, v.excluded()} {
+	for _, s := range []string{v.partial, v.excluded(), v.untyped()} {
 		if s != "" {
 			t.paragraph("", yellow, s)
 		}

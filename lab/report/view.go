@@ -69,10 +69,42 @@ func (v *view) title() string {
 	if p := v.plan.Payload; p != nil {
 		return fmt.Sprintf("%s of %s (%s bytes)", v.plan.Service, p.Name, thousands(int64(p.Bytes)))
 	}
-	if v.plan.Service == "arith" {
+	switch v.plan.Service {
+	case "arith":
 		return "Sum of two small integers"
+	case "kv":
+		return v.keyValue()
 	}
 	return v.plan.Service
+}
+
+// keyValue says how the key-value store was loaded.
+func (v *view) keyValue() string {
+	delays := "no delay"
+	if p := v.plan; p.ReadDelay > 0 || p.WriteDelay > 0 {
+		delays = fmt.Sprintf("a read takes %v, a write %v", p.ReadDelay, p.WriteDelay)
+	}
+	return "Create, Retrieve, Update and Delete of a key-value store, " + delays
+}
+
+// untyped says what of the payload had no type.
+func (v *view) untyped() string {
+	p := v.plan.Payload
+	if p == nil || !p.Typed {
+		return ""
+	}
+	words := make([]string, 0, len(p.Untyped))
+	for _, u := range p.Untyped {
+		words = append(words, fmt.Sprintf("%s (%s)", u.Path, u.Reason))
+	}
+	text := "The payload travels as values of a type that was inferred from it"
+	if p.Wrapped {
+		text += ", as the member value of an object"
+	}
+	if len(words) > 0 {
+		text += "; as documents: " + list(words)
+	}
+	return text + "."
 }
 
 // machine is one line about where the run was made.

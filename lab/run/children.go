@@ -3,24 +3,22 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
-	"github.com/everywire/everywire"
-	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/lab/load"
 	"github.com/everywire/everywire/lab/netcount"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/proc"
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/lab/work"
 	"github.com/everywire/everywire/link"
 )
 
 // The operations of the two children; see package proc for the protocol.
 //
-//	server     serve {arm, plan, link} -> {addr, join}  serves the arm
+//	server     serve {arm, plan, link, payload} -> {addr, join}  serves the arm
 //	generator  setup {arm, plan, link, addr, payload}   what is called, and where
 //	           open {callers} -> {}                     fresh connection, warm-up
 //	           measure {seed} -> {result, net, cpu}     the window, then closes
@@ -35,6 +33,8 @@ type serveArg struct {
 	Arm  plan.Arm  `json:"arm"`
 	Plan plan.Plan `json:"plan"`
 	Link linkArg   `json:"link"`
+	// Payload is [Config]'s: the server learns the type of its messages from it.
+	Payload []byte `json:"payload,omitempty"`
 }
 
 type served struct {
@@ -48,7 +48,7 @@ type setupArg struct {
 	Plan plan.Plan `json:"plan"`
 	Link linkArg   `json:"link"`
 	Addr string    `json:"addr"`
-	// Payload is the JSON text of the document that echo gets.
+	// Payload is [Config]'s.
 	Payload []byte `json:"payload,omitempty"`
 }
 
@@ -93,7 +93,11 @@ func Server(in io.Reader, out io.Writer, f Fabric) error {
 				return served{}, err
 			}
 			end = linkEnd
-			addr, stopArm, err := f.serve(ctx, arg.Arm, &arg.Plan, at)
+			w, err := work.Of(&arg.Plan, arg.Payload)
+			if err != nil {
+				return served{}, err
+			}
+			addr, stopArm, err := f.serve(ctx, arg.Arm, w, at)
 			if err != nil {
 				return served{}, err
 			}
@@ -132,6 +136,7 @@ func Generator(in io.Reader, out io.Writer, f Fabric) error {
 type generator struct {
 	fabric   Fabric
 	arm      setupArg
+	work     *work.Work // since setup
 	workload load.Workload
 
 	callers int
@@ -150,19 +155,12 @@ func (g *generator) setup(ctx context.Context, arg setupArg) (none, error) {
 		return none{}, err
 	}
 	g.arm, g.end = arg, end
-	switch {
-	case arg.Arm.Kind == plan.Ping:
+	if g.work, err = work.Of(&arg.Plan, arg.Payload); err != nil {
+		return none{}, err
+	}
+	g.workload = g.work.Load
+	if arg.Arm.Kind == plan.Ping {
 		g.workload = load.Ping()
-	case arg.Plan.Service == "arith":
-		g.workload = load.Sum()
-	case arg.Plan.Service == "echo":
-		var doc everywire.Document
-		if err := (json.Codec{}).Decode(arg.Payload, &doc); err != nil {
-			return none{}, fmt.Errorf("the payload: %w", err)
-		}
-		g.workload = load.Echo(doc)
-	default:
-		return none{}, fmt.Errorf("no workload for service %q", arg.Plan.Service)
 	}
 	return none{}, nil
 }
@@ -175,7 +173,7 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 		return none{}, err
 	}
 	g.meter = &meter{sockets: &netcount.Counter{}, end: g.end}
-	conn, err := g.fabric.dial(ctx, g.arm.Arm, &g.arm.Plan, g.arm.Addr, g.meter.dial())
+	conn, err := g.fabric.dial(ctx, g.arm.Arm, g.work, g.arm.Addr, g.meter.dial())
 	if err != nil {
 		return none{}, err
 	}

@@ -39,7 +39,7 @@ func (r *runner) start(ctx context.Context, block int, arm plan.Arm, network str
 	var s served
 	// In a block all arms meet the same fate on a link.
 	l := linkArg{Link: network, Seed: r.seed(block, 0)}
-	if err := e.server.Call(ctx, opServe, serveArg{Arm: arm, Plan: *r.plan, Link: l}, &s); err != nil {
+	if err := e.server.Call(ctx, opServe, serveArg{Arm: arm, Plan: *r.plan, Link: l, Payload: r.config.Payload}, &s); err != nil {
 		return nil, fmt.Errorf("the server did not start: %w", err)
 	}
 	l.Join = s.Join

@@ -5,31 +5,32 @@ import (
 
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/lab/work"
 )
 
 // A Fabric makes the two ends of the wire arms; the lab itself knows no wire.
 // Reference arms and pings are the lab's own and do not come here.
 type Fabric struct {
-	// Serve serves the plan's service at a place and returns its host:port.
+	// Serve serves the work's service at a place and returns its host:port.
 	// Messages up to the plan's MaxMessage must pass. stop ends it, within the
 	// time that its context gives.
-	Serve func(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (addr string, stop func(context.Context) error, err error)
+	Serve func(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (addr string, stop func(context.Context) error, err error)
 	// Dial makes a connection to it whose sockets are opened by dial.
-	Dial func(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error)
+	Dial func(ctx context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error)
 }
 
-func (f Fabric) serve(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (string, func(context.Context) error, error) {
+func (f Fabric) serve(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (string, func(context.Context) error, error) {
 	if name, ok := reference(arm); ok {
-		return ref.Serve(ctx, name, at, refOptions(p))
+		return ref.Serve(ctx, name, at, refOptions(w))
 	}
-	return f.Serve(ctx, arm, p, at)
+	return f.Serve(ctx, arm, w, at)
 }
 
-func (f Fabric) dial(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {
+func (f Fabric) dial(ctx context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error) {
 	if name, ok := reference(arm); ok {
-		return ref.Dial(ctx, name, addr, dial, refOptions(p))
+		return ref.Dial(ctx, name, addr, dial, refOptions(w))
 	}
-	return f.Dial(ctx, arm, p, addr, dial)
+	return f.Dial(ctx, arm, w, addr, dial)
 }
 
 // reference is the name of an arm's reference implementation, if it has one.
@@ -44,6 +45,7 @@ func reference(arm plan.Arm) (name string, ok bool) {
 	}
 }
 
-func refOptions(p *plan.Plan) ref.Options {
-	return ref.Options{Service: p.Service, MaxMessage: p.MaxMessage}
+func refOptions(w *work.Work) ref.Options {
+	p := w.Plan
+	return ref.Options{Service: p.Service, Type: w.Type, MaxMessage: p.MaxMessage, ReadDelay: p.ReadDelay, WriteDelay: p.WriteDelay}
 }

@@ -67,7 +67,7 @@ type Config struct {
 	// ServerArgs and GeneratorArgs are the hidden subcommands that call
 	// [Server] and [Generator].
 	ServerArgs, GeneratorArgs []string
-	// Payload is the JSON text of the document that echo gets.
+	// Payload is the JSON text of a list of the documents that echo gets.
 	Payload []byte
 	Sink    Sink
 	// Progress, if set, is called before each trial and after the last.
@@ -126,8 +126,9 @@ func check(p *plan.Plan, c Config) error {
 		if c.Payload == nil {
 			return errors.New("plan: echo needs a payload")
 		}
+	case "kv":
 	default:
-		return fmt.Errorf("plan: the lab measures arith and echo, not %q", p.Service)
+		return fmt.Errorf("plan: the lab measures arith, echo and kv, not %q", p.Service)
 	}
 	if err := checkLinks(p); err != nil {
 		return err

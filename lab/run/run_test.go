@@ -24,6 +24,7 @@ import (
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/lab/work"
 )
 
 // pidsEnv names a folder where every child of the test program leaves a file
@@ -66,7 +67,7 @@ func child(name string) error {
 
 // testFabric serves arms whose target says how they misbehave.
 var testFabric = Fabric{
-	Serve: func(ctx context.Context, arm plan.Arm, p *plan.Plan, at ref.Place) (string, func(context.Context) error, error) {
+	Serve: func(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (string, func(context.Context) error, error) {
 		switch arm.Target {
 		case "refuses":
 			return "", nil, errors.New("nothing to serve here")
@@ -78,13 +79,13 @@ var testFabric = Fabric{
 		if arm.Target == "dies" {
 			return dieWhenCalled()
 		}
-		return ref.Serve(ctx, ref.NetHTTP, at, refOptions(p))
+		return ref.Serve(ctx, ref.NetHTTP, at, refOptions(w))
 	},
-	Dial: func(ctx context.Context, arm plan.Arm, p *plan.Plan, addr string, dial ref.Dialer) (ref.Conn, error) {
+	Dial: func(ctx context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error) {
 		if arm.Target == "no-dial" {
 			return nil, errors.New("nothing to dial")
 		}
-		conn, err := ref.Dial(ctx, ref.NetHTTP, addr, dial, refOptions(p))
+		conn, err := ref.Dial(ctx, ref.NetHTTP, addr, dial, refOptions(w))
 		return misbehaved{Conn: conn, how: arm.Target}, err
 	},
 }
@@ -289,7 +290,7 @@ func TestEchoPayload(t *testing.T) {
 	p := testPlan(plan.Arm{Name: "jrpc2", Kind: plan.Reference, Target: ref.JRPC2})
 	p.Service = "echo"
 	c := config(nil)
-	c.Payload = []byte(`{"a":[1,2.5,"x",null]}`)
+	c.Payload = []byte(`[{"a":[1,2.5,"x",null]}]`)
 	for _, trial := range run(t, p, c) {
 		if wrong := good(trial); wrong != "" {
 			t.Error(wrong)
@@ -442,7 +443,7 @@ func TestBadPlans(t *testing.T) {
 		{func(p *plan.Plan) { p.Blocks = 0 }, "0 blocks"},
 		{func(p *plan.Plan) { p.Links = []string{plan.Loopback, "rtt=4"} }, `link "rtt=4": rtt=4 is no duration`},
 		{func(p *plan.Plan) { p.Service = "echo" }, "echo needs a payload"},
-		{func(p *plan.Plan) { p.Service = "kv" }, `arith and echo, not "kv"`},
+		{func(p *plan.Plan) { p.Service = "auth" }, `arith, echo and kv, not "auth"`},
 		{func(p *plan.Plan) { p.Arms[0].Kind = "x" }, `arm "a" is of unknown kind "x"`},
 		{func(p *plan.Plan) { p.Arms[0].Kind = plan.Reference }, `arm "a": unknown reference implementation "a"`},
 	} {

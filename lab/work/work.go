@@ -1,0 +1,109 @@
+// Package work is what a plan has called: the service, for its server; the requests
+// and the replies that are right, for its callers. Both ends make theirs from the
+// same plan and payload.
+package work
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/everywire/everywire"
+	ourjson "github.com/everywire/everywire/codec/json"
+	"github.com/everywire/everywire/lab/load"
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/schema"
+	"github.com/everywire/everywire/schema/infer"
+	"github.com/everywire/everywire/service/arith"
+	"github.com/everywire/everywire/service/echo"
+	"github.com/everywire/everywire/service/kv"
+)
+
+// Work is the work of one plan.
+type Work struct {
+	Plan *plan.Plan
+	// Load is what callers do.
+	Load load.Workload
+	// Register adds the service.
+	Register func(*everywire.Registry)
+	// Type is the type of echo's messages if they are typed, else nil.
+	Type reflect.Type
+	// Messages are those that callers send, if they are always the same: pointers.
+	Messages []any
+}
+
+// Of makes the work of a plan. The payload is the JSON text of a list of documents, or
+// nil for services that need none.
+func Of(p *plan.Plan, payload []byte) (*Work, error) {
+	w := &Work{Plan: p}
+	switch p.Service {
+	case "arith":
+		w.Load, w.Register = load.Sum(), arith.Register
+	case "echo":
+		docs, err := documents(payload)
+		if err != nil {
+			return nil, err
+		}
+		if p.Payload != nil && p.Payload.Typed {
+			return w, w.typed(docs)
+		}
+		for _, doc := range docs {
+			w.Messages = append(w.Messages, &everywire.Document{Value: doc})
+		}
+		w.Load, w.Register = load.Echo(w.Messages...), echo.Register
+	case "kv":
+		store := kv.New(kv.Options{ReadDelay: p.ReadDelay, WriteDelay: p.WriteDelay})
+		w.Load, w.Register = load.KV(load.KVMix{}), store.Register
+	default:
+		return nil, fmt.Errorf("no workload for service %q", p.Service)
+	}
+	return w, nil
+}
+
+// documents are the elements of the payload.
+func documents(payload []byte) ([]any, error) {
+	all := new(schema.Document)
+	if err := (ourjson.Codec{}).Decode(payload, all); err != nil {
+		return nil, fmt.Errorf("the payload: %w", err)
+	}
+	docs, ok := all.Value.([]any)
+	if !ok || len(docs) == 0 {
+		return nil, fmt.Errorf("the payload is no list of documents")
+	}
+	return docs, nil
+}
+
+// typed makes the work of echo on messages of the documents' own type.
+func (w *Work) typed(docs []any) error {
+	inferred, err := infer.From(docs...)
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		if inferred.Wrapped {
+			doc = map[string]any{"value": doc}
+		}
+		text, err := ourjson.Codec{}.Append(nil, &schema.Document{Value: doc})
+		if err != nil {
+			return fmt.Errorf("the payload: %w", err)
+		}
+		message := reflect.New(inferred.Type).Interface()
+		if err := (ourjson.Codec{}).Decode(text, message); err != nil {
+			return fmt.Errorf("the payload, as %v: %w", inferred.Type, err)
+		}
+		w.Messages = append(w.Messages, message)
+	}
+	w.Type = inferred.Type
+	w.Load = load.Echo(w.Messages...)
+	w.Register = func(reg *everywire.Registry) { echo.RegisterType(reg, inferred.Type) }
+	return nil
+}
+
+// Payload joins the texts of documents to the payload of a plan.
+func Payload(texts [][]byte) ([]byte, error) {
+	list := make([]json.RawMessage, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return json.Marshal(list)
+}
