@@ -26,6 +26,7 @@ type child struct {
 	trial   *trialClient
 	slow    *slowSender
 	idle    []*trialClient
+	grpc    *grpcClient
 }
 
 func runChild() error {
@@ -51,6 +52,10 @@ func runChild() error {
 		"slow-open":      proc.Handle(c.slowOpen),
 		"slow-send":      proc.Handle(c.slowSend),
 		"idle":           proc.Handle(c.openIdle),
+
+		"serve-grpc": proc.Handle(c.serveGRPC),
+		"dial-grpc":  proc.Handle(c.dialGRPC),
+		"run-grpc":   proc.Handle(c.runGRPC),
 	})
 }
 

@@ -13,14 +13,19 @@ import (
 type experiment struct {
 	name, about string
 	run         func(ctx context.Context, b *bench) ([]finding, error)
+	// grpc says that the question is about gRPC, and not about the stream wires.
+	// It is asked by name only, for it takes minutes.
+	grpc bool
 }
 
 var experiments = []experiment{
-	{"sleepy", "one request in ten sleeps 10 ms on the same connection: what the others feel", sleepy},
-	{"compute", "handlers that compute for 200 µs: whether one connection uses all cores", compute},
-	{"trickle", "1 MB arrives byte by byte on another connection: what others feel, what it costs", trickle},
-	{"allocs", "allocations a call, client and server together", allocs},
-	{"idle", "resident memory of a server for each of 10,000 idle connections", idle},
+	{name: "sleepy", about: "one request in ten sleeps 10 ms on the same connection: what the others feel", run: sleepy},
+	{name: "compute", about: "handlers that compute for 200 µs: whether one connection uses all cores", run: compute},
+	{name: "trickle", about: "1 MB arrives byte by byte on another connection: what others feel, what it costs", run: trickle},
+	{name: "allocs", about: "allocations a call, client and server together", run: allocs},
+	{name: "idle", about: "resident memory of a server for each of 10,000 idle connections", run: idle},
+	{name: "grpc-ratio", about: "plain structs on grpc over bare grpc-go with the same options; in 30 rounds", run: grpcRatio, grpc: true},
+	{name: "grpc-options", about: "options of grpc-go beside those that the wire sets; in 30 rounds", run: grpcSettings, grpc: true},
 }
 
 func experimentNames() []string {
@@ -41,6 +46,7 @@ type bench struct {
 	idleConns int
 	slowSize  int // of the request that trickles in
 	progress  io.Writer
+	table     io.Writer // of experiments that have one to show
 }
 
 func (b *bench) say(format string, args ...any) {
@@ -56,7 +62,7 @@ type experimentReport struct {
 func experimentCommand(ctx context.Context, s *settings, stdout, stderr io.Writer) int {
 	var chosen []experiment
 	for _, e := range experiments {
-		if s.experiment == e.name || s.experiment == "all" {
+		if s.experiment == e.name || s.experiment == "all" && !e.grpc {
 			chosen = append(chosen, e)
 		}
 	}
@@ -66,6 +72,9 @@ func experimentCommand(ctx context.Context, s *settings, stdout, stderr io.Write
 		if name == jsonrpcName || name == msgpackrpcName {
 			wires = append(wires, name)
 		}
+	}
+	if len(chosen) == 1 && chosen[0].grpc {
+		wires = []string{grpcName}
 	}
 	if len(chosen) == 0 || len(wires) == 0 {
 		if len(chosen) == 0 {
@@ -77,9 +86,13 @@ func experimentCommand(ctx context.Context, s *settings, stdout, stderr io.Write
 	}
 	rep := experimentReport{describe(pick(s.plan.Pin), nil), []finding{}}
 	failed := false
+	table := stdout
+	if s.json {
+		table = io.Discard
+	}
 	for _, e := range chosen {
 		for _, name := range wires {
-			b := &bench{name, s.plan.Rounds, s.plan.Window, pick(s.plan.Pin), s.plan.Pin, s.idleConns, 1 << 20, stderr}
+			b := &bench{name, s.plan.Rounds, s.plan.Window, pick(s.plan.Pin), s.plan.Pin, s.idleConns, 1 << 20, stderr, table}
 			b.say("%s", e.name)
 			found, err := e.run(ctx, b)
 			if ctx.Err() != nil {

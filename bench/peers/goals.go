@@ -13,6 +13,7 @@ const (
 	rawName        = "raw"
 	jsonrpcName    = "jsonrpc+tcp"
 	msgpackrpcName = "msgpackrpc+tcp"
+	grpcName       = "grpc"
 	restName       = "rest"
 	mountedName    = "rest-handler"
 	fastHTTPName   = "fasthttp"

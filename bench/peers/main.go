@@ -47,7 +47,9 @@ socket, each server and each client a process of its own, on one core where the 
   go run . -peers rest,rest-handler,connect-json,grpc-gateway,huma,fasthttp,net/http \
     -sizes 64,document -callers 1,64x64              rest beside other HTTP
   go run . -json > run.json                          every window, to be read by a program
-  go run . -experiment idle                          one of the experiments below, or all
+  go run . -experiment idle                          one of the experiments below, or all short ones
+  go run . -experiment grpc-ratio -rounds 30         grpc over bare grpc-go: about 3 minutes
+  go run . -experiment grpc-options -rounds 30       options of grpc-go: about 5 minutes
   go run . -list                                     the peers, what they send, and their versions
 
 Flags
@@ -86,7 +88,7 @@ func parse(args []string, stdout, stderr io.Writer) (*settings, error) {
 		fs.PrintDefaults()
 		fmt.Fprint(fs.Output(), "\nExperiments\n")
 		for _, e := range experiments {
-			fmt.Fprintf(fs.Output(), "  %-9s %s\n", e.name, e.about)
+			fmt.Fprintf(fs.Output(), "  %-12s %s\n", e.name, e.about)
 		}
 		fmt.Fprint(fs.Output(), "\nThe status is 0 when everything was measured, whether goals were reached or not; 1 when something\n"+
 			"failed; 2 when the flags are wrong.\n")

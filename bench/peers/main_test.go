@@ -147,11 +147,15 @@ func TestEveryPeer(t *testing.T) {
 // Each experiment comes to figures, whatever they are.
 func TestExperiments(t *testing.T) {
 	for _, e := range experiments {
-		for _, name := range []string{jsonrpcName, msgpackrpcName} {
+		wires := []string{jsonrpcName, msgpackrpcName}
+		if e.grpc {
+			wires = []string{grpcName}
+		}
+		for _, name := range wires {
 			t.Run(e.name+"/"+name, func(t *testing.T) {
 				b := &bench{
 					wire: name, rounds: 2, window: 20 * time.Millisecond, cores: pick(true), pin: true,
-					idleConns: 50, slowSize: 16 << 10, progress: io.Discard,
+					idleConns: 50, slowSize: 16 << 10, progress: io.Discard, table: io.Discard,
 				}
 				found, err := e.run(t.Context(), b)
 				if err != nil || len(found) == 0 {

@@ -46,9 +46,9 @@ func ours(name, form string, shared bool) Peer {
 
 // ServeOurs serves reg on the wire with that name. When the listener is closed
 // the server ends with its error.
-func ServeOurs(name string, lis net.Listener, reg *everywire.Registry) (*wire.Server, error) {
+func ServeOurs(name string, lis net.Listener, reg *everywire.Registry, opts ...wire.ServeOption) (*wire.Server, error) {
 	listen := func(context.Context, string, string) (net.Listener, error) { return lis, nil }
-	return wire.Serve(context.Background(), reg, []string{name + "://" + lis.Addr().String()}, wire.WithListener(listen))
+	return wire.Serve(context.Background(), reg, []string{name + "://" + lis.Addr().String()}, append(opts, wire.WithListener(listen))...)
 }
 
 // DialOurs makes a connection to what ServeOurs serves.
