@@ -43,7 +43,7 @@ func serverTimes(options rpc.Options) ([]grpc.ServerOption, error) {
 		MinTime:             t.get("keepalivemin", time.Second, minPing),
 		PermitWithoutStream: true,
 	}
-	if _, given := options["maxagegrace"]; given && params.MaxConnectionAge == never {
+	if options["maxagegrace"] != "" && options["maxage"] == "" {
 		t.err = errors.Join(t.err, errors.New("option maxagegrace: it needs maxage"))
 	}
 	return []grpc.ServerOption{grpc.KeepaliveParams(params), grpc.KeepaliveEnforcementPolicy(policy)}, t.err
@@ -58,9 +58,9 @@ func clientTimes(options rpc.Options) ([]grpc.DialOption, error) {
 		Time:    t.get("keepalive", minPing, never),
 		Timeout: t.get("keepalivetimeout", time.Second, pingTimeout),
 	}
-	if params.Time != never {
+	if options["keepalive"] != "" {
 		opts = append(opts, grpc.WithKeepaliveParams(params))
-	} else if _, given := options["keepalivetimeout"]; given {
+	} else if options["keepalivetimeout"] != "" {
 		t.err = errors.Join(t.err, errors.New("option keepalivetimeout: a client needs keepalive for it"))
 	}
 	if idle := t.get("idle", time.Millisecond, never); idle != never {
