@@ -25,6 +25,9 @@ var forms = []form{
 	{"openrpc", one("openrpc.json", indented(describe.OpenRPC))},
 	{"proto", describe.Proto},
 	{"thrift", one("services.thrift", describe.Thrift)},
+	{"avro", one("services.avsc", indented(describe.Avro))},
+	{"flatbuffers", one("services.fbs", describe.FlatBuffers)},
+	{"capnp", one("services.capnp", describe.CapnProto)},
 }
 
 func formNames() string {
