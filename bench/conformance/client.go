@@ -77,15 +77,18 @@ func dial(req *suite.ClientCompatRequest) (*wire.Conn, error) {
 	case suite.Compression_COMPRESSION_ZSTD:
 		options["compression"] = "zstd"
 	}
-	if options["compression"] != "" {
+	target := wire.Target{
+		Wire: "connect", Transport: "http", Options: options, TLS: len(req.GetServerTlsCert()) > 0,
+		Addrs: []string{net.JoinHostPort(req.GetHost(), strconv.Itoa(int(req.GetPort())))},
+	}
+	if req.GetProtocol() == suite.Protocol_PROTOCOL_GRPC {
+		target.Wire, target.Transport = "grpc", "tcp"
+		delete(options, "http")
+	} else if options["compression"] != "" {
 		options["compressmin"] = "0" // the suite's messages are small
 	}
 	if req.GetUseGetHttpMethod() {
 		options["get"] = ""
-	}
-	target := wire.Target{
-		Wire: "connect", Transport: "http", Options: options, TLS: len(req.GetServerTlsCert()) > 0,
-		Addrs: []string{net.JoinHostPort(req.GetHost(), strconv.Itoa(int(req.GetPort())))},
 	}
 	methods := everywire.NewRegistry() // for which methods have no side effects
 	suite.RegisterConformanceServiceServer(methods, service{})

@@ -1,8 +1,8 @@
 // Command conformance runs connectrpc's conformance suite on the wire connect
-// (server and client) and on the server of the wire grpc:
+// (server and client) and on the wire grpc (likewise):
 //
 //	go -C bench/conformance run .            # all
-//	go -C bench/conformance run . server     # one of server, client, grpc
+//	go -C bench/conformance run . server     # one of server, client, grpc, grpc-client
 //
 // It exits with 1 if a case fails that the list of known failures does not
 // have, or one of the list passes. docs/spec/connect.md says how many there are.
@@ -35,6 +35,7 @@ var runs = []run{
 	{"server", "server", "under-test-server"},
 	{"client", "client", "under-test-client"},
 	{"grpc", "server", "under-test-server"},
+	{"grpc-client", "client", "under-test-client"},
 }
 
 func main() {
@@ -71,7 +72,7 @@ func mainErr(ctx context.Context, args []string) error {
 		err = errors.Join(err, r.start(ctx, self, more))
 	}
 	if !ran {
-		return fmt.Errorf("there is no run %q: they are server, client, grpc", args[0])
+		return fmt.Errorf("there is no run %q: they are server, client, grpc, grpc-client", args[0])
 	}
 	return err
 }
