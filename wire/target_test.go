@@ -65,7 +65,7 @@ func TestParseTargetErrors(t *testing.T) {
 		"grpc://h:1#x":                   "no fragment",
 		"jsonrpc+unix://run/x":           "absolute path",
 		"rest://h:80?framing=line":       `rest has no option "framing": it has http, codec,`,
-		"grpc://h:80?codec=xml":          `"codec" cannot be "xml": it is one of protobuf, json, msgpack, cbor`,
+		"grpc://h:80?bytes=hex":          `"bytes" cannot be "hex": it is one of base64, array`,
 		"grpc://h:80?codec=json&codec=x": "option codec is given 2 times",
 		"rest+h3://h:80?http=2":          `rest+h3 has no option "http"`,
 		"rest+h3+tls+x://h:80":           `"x" does not belong`,
@@ -95,7 +95,7 @@ func TestParseShape(t *testing.T) {
 	if s := got.At("127.0.0.1:9").String(); s != "grpc://127.0.0.1:9?codec=json" {
 		t.Errorf("At: %s", s)
 	}
-	for _, bad := range []string{"grpc://h:1", "grpc?codec=x", "nope", "grpc+"} {
+	for _, bad := range []string{"grpc://h:1", "grpc?bytes=x", "nope", "grpc+"} {
 		if _, err := ParseShape(bad); err == nil {
 			t.Errorf("ParseShape(%q) succeeded", bad)
 		}
