@@ -1,10 +1,8 @@
 package json
 
 import (
-	"encoding/base64"
 	"math/bits"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/everywire/everywire/codec/internal/text"
@@ -98,7 +96,7 @@ func (e *encoder) bytes(b, data []byte) ([]byte, error) {
 		return e.byteArray(b, data)
 	}
 	b = append(b, '"')
-	b = base64.StdEncoding.AppendEncode(b, data)
+	b = appendBase64(b, data)
 	return append(b, '"'), nil
 }
 
@@ -106,80 +104,8 @@ func (e *encoder) byteArray(b, data []byte) ([]byte, error) {
 	if err := e.enter(); err != nil {
 		return b, err
 	}
-	b = append(b, '[')
-	for i, c := range data {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, int64(int8(c)), 10) //nolint:gosec // the sign is wanted
-	}
 	e.depth--
-	return append(b, ']'), nil
-}
-
-// base64Value maps the letters of both alphabets of RFC 4648 (sections 4 and
-// 5) to their values; 0xff is no letter.
-var base64Value = func() (t [256]byte) {
-	for i := range t {
-		t[i] = 0xff
-	}
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-	for i := range len(letters) {
-		t[letters[i]] = byte(i)
-	}
-	t['-'], t['_'] = 62, 63
-	return t
-}()
-
-// decodeBase64 decodes either alphabet, padded or not. Bits left over in the
-// last letter are ignored, as ProtoJSON decoders do.
-func decodeBase64(s []byte) (data []byte, ok bool) {
-	// The standard library is fast, but knows one alphabet only, and ignores line
-	// breaks, which shows in the length.
-	if n := base64.StdEncoding.DecodedLen(len(s)); len(s)%4 == 0 && n > 0 {
-		for _, c := range s[len(s)-2:] {
-			if c == '=' {
-				n--
-			}
-		}
-		data = make([]byte, n)
-		if got, err := base64.StdEncoding.Decode(data, s); err == nil && got == n {
-			return data, true
-		}
-	}
-	if len(s)%4 == 0 {
-		for range 2 {
-			if len(s) > 0 && s[len(s)-1] == '=' {
-				s = s[:len(s)-1]
-			}
-		}
-	}
-	if len(s)%4 == 1 {
-		return nil, false
-	}
-	data = make([]byte, 0, len(s)/4*3+2)
-	for ; len(s) >= 4; s = s[4:] {
-		v0, v1, v2, v3 := base64Value[s[0]], base64Value[s[1]], base64Value[s[2]], base64Value[s[3]]
-		if v0|v1|v2|v3 == 0xff {
-			return nil, false
-		}
-		data = append(data, v0<<2|v1>>4, v1<<4|v2>>2, v2<<6|v3)
-	}
-	if len(s) >= 2 {
-		v0, v1 := base64Value[s[0]], base64Value[s[1]]
-		if v0|v1 == 0xff {
-			return nil, false
-		}
-		data = append(data, v0<<2|v1>>4)
-		if len(s) == 3 {
-			v2 := base64Value[s[2]]
-			if v2 == 0xff {
-				return nil, false
-			}
-			data = append(data, v1<<4|v2>>2)
-		}
-	}
-	return data, true
+	return appendByteArray(b, data), nil
 }
 
 // bytes reads bytes: base64 in a string, or an array of integers, where those
@@ -205,8 +131,8 @@ func (d *decoder) bytes() ([]byte, error) {
 		if err := d.enter('[', want); err != nil {
 			return nil, err
 		}
-		var data []byte
-		for i := 0; ; i++ {
+		data := d.plainByteArray()
+		for i := len(data); ; i++ {
 			if ok, err := d.element(i == 0); err != nil {
 				return nil, err
 			} else if !ok {
