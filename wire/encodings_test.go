@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/capnp"
 	"github.com/everywire/everywire/codec/cbor"
+	"github.com/everywire/everywire/codec/flatbuffers"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/codec/protobuf"
@@ -31,6 +33,8 @@ var encodings = []encoding{
 	{"codec=own", ownCodec()},
 	{"codec=thrift", thrift.Binary},
 	{"codec=thrift-compact", thrift.Compact},
+	{"codec=flatbuffers", flatbuffers.Codec{}},
+	{"codec=capnp", capnp.Codec{}},
 }
 
 var errNotOwn = errors.New("want a ! first")
