@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/raw"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/ref"
 	"github.com/everywire/everywire/wire"
@@ -42,7 +42,7 @@ func defaultArms(service string, typed bool) []string {
 	case service == "kv":
 		all := slices.Clone(kvArms)
 		for _, c := range codecs() {
-			if _, partial := c.(everywire.PartialCodec); !partial || c.Name() != "raw" {
+			if c.Name() != (raw.Codec{}).Name() { // it has no form for a key and a value
 				all = append(all, "grpc?codec="+c.Name())
 			}
 		}
@@ -63,7 +63,7 @@ const again = " (again)"
 
 // armsOf makes the arms of the given names, which are targets without an
 // address or names of references, and the second run of the baseline.
-func armsOf(names []string, baseline string) ([]plan.Arm, string, error) {
+func armsOf(names []string, baseline, usual string) ([]plan.Arm, string, error) {
 	var arms []plan.Arm
 	count := map[string]int{}
 	for _, name := range names {
@@ -81,7 +81,7 @@ func armsOf(names []string, baseline string) ([]plan.Arm, string, error) {
 			arms[i].Beside = ""
 		}
 	}
-	base, err := baselineOf(arms, baseline)
+	base, err := baselineOf(arms, baseline, usual)
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,9 +121,9 @@ func armOf(name string) (plan.Arm, error) {
 }
 
 // baselineOf finds the arm that ratios are against: the one asked for, else
-// rest, else the first that is not the bare socket.
-func baselineOf(arms []plan.Arm, asked string) (*plan.Arm, error) {
-	for _, name := range []string{asked, "rest"} {
+// the usual one, else the first that is not the bare socket.
+func baselineOf(arms []plan.Arm, asked, usual string) (*plan.Arm, error) {
+	for _, name := range []string{asked, usual} {
 		if i := slices.IndexFunc(arms, func(a plan.Arm) bool { return a.Name == name }); i >= 0 {
 			return &arms[i], nil
 		}

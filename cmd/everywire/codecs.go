@@ -4,10 +4,11 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/raw"
 	"github.com/everywire/everywire/codec/thrift"
+	"github.com/everywire/everywire/service/kv"
 )
 
 // codecs are those that the command knows beside the ones of every server and
 // connection.
 func codecs() []everywire.Codec {
-	return []everywire.Codec{raw.Codec{}, thrift.Binary, thrift.Compact}
+	return []everywire.Codec{raw.Codec{}, kv.OwnCodec(), thrift.Binary, thrift.Compact}
 }

@@ -18,7 +18,7 @@ import (
 type compareCmd struct {
 	Service    string        `arg:"" optional:"" enum:"arith,kv" default:"arith" help:"What is called: arith (small sums) or kv (a key-value store under the load of a published comparison of encoders)."`
 	Wires      []string      `placeholder:"LIST" help:"What to measure: targets without an address, and references (default ${classic})."`
-	Baseline   string        `placeholder:"ARM" help:"The arm that ratios are against (default rest, else the first)."`
+	Baseline   string        `placeholder:"ARM" help:"The arm that ratios are against (default rest, with kv grpc, else the first)."`
 	Link       []string      `sep:"none" placeholder:"SPEC" help:"The network between the two ends: loopback (the default), an emulated one such as rtt=4.364ms,rate=1gbit,loss=0.1%,jitter=0.2ms, or a named one: ${links}. Give it again for several."`
 	Callers    []int         `placeholder:"LIST" help:"How many callers call at once, one load each (default 1,32; 1,4 for a payload over 128 KiB)."`
 	Blocks     *int          `placeholder:"N" help:"How often everything is measured (default 10; 3 with --quick). Below 9 nothing is called different with the default arms."`
@@ -139,7 +139,11 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 	if len(c.Wires) == 0 {
 		c.Wires = defaultArms(c.Service, sent != nil && sent.plan.Typed)
 	}
-	arms, baseline, err := armsOf(c.Wires, c.Baseline)
+	usual := "rest"
+	if c.Service == "kv" {
+		usual = "grpc"
+	}
+	arms, baseline, err := armsOf(c.Wires, c.Baseline, usual)
 	if err != nil {
 		return nil, nil, err
 	}
