@@ -163,11 +163,11 @@ func TestOneCallInTenIsReset(t *testing.T) {
 }
 
 func resetOneInTen(t *testing.T, shape string) {
-	calls := int64(1280)
+	calls := int64(640)
 	if os.Getenv("EVERYWIRE_LONG") != "" {
-		calls *= 50
+		calls *= 100
 	} else if testing.Short() {
-		calls /= 4
+		calls /= 2
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -209,7 +209,7 @@ func TestDeadServerIsNotHammered(t *testing.T) {
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		}))
 		ctx := within(t)
-		const callers, each = 8, 500
+		const callers, each = 8, 100
 		var running sync.WaitGroup
 		for range callers {
 			running.Go(func() {
@@ -223,7 +223,7 @@ func TestDeadServerIsNotHammered(t *testing.T) {
 			})
 		}
 		running.Wait()
-		if n := dials.Load(); n > callers*each/10 {
+		if n := dials.Load(); n > callers*each/4 {
 			t.Errorf("%d attempts for %d calls", n, callers*each)
 		}
 	})

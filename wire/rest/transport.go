@@ -133,17 +133,26 @@ func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
 		QUICConfig:             &quic.Config{HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: web.ClientIdleTimeout},
 		Logger:                 cfg.Logger,
 	}}
+	pacer := new(rpc.Pacer)
 	t.Dial = func(ctx context.Context, _ string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
+		if err := pacer.Begin(); err != nil {
+			return nil, err
+		}
 		var errs []error
 		for _, addr := range cfg.Addrs {
 			conn, err := quic.DialAddr(ctx, addr, cfg.TLSFor(addr, secure.NextProtos...), config)
 			if err == nil {
 				t.conn.Store(conn)
+				pacer.End(nil)
 				return conn, nil
 			}
 			errs = append(errs, err)
 		}
-		return nil, &rpc.DialError{Target: cfg.Target, Err: errors.Join(errs...)}
+		err := &rpc.DialError{Target: cfg.Target, Err: errors.Join(errs...)}
+		if ctx.Err() == nil {
+			pacer.End(err)
+		}
+		return nil, err
 	}
 	return t, nil
 }
