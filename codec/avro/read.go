@@ -182,8 +182,10 @@ func (d *decoder) skip(t *avsc.Type) (err error) {
 		_, err = d.bool()
 	case avsc.Int, avsc.Long, avsc.Enum:
 		_, err = d.long()
-	case avsc.Float, avsc.Double, avsc.Fixed:
+	case avsc.Float, avsc.Double:
 		_, err = d.take(t.Least)
+	case avsc.Fixed:
+		_, err = d.take(t.Size)
 	case avsc.Bytes, avsc.String:
 		_, err = d.bytes()
 	case avsc.Union: // no level of its own, and never in another

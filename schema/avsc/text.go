@@ -49,11 +49,12 @@ var rabinTable = func() (table [256]uint64) {
 type Writer struct {
 	b         []byte
 	defined   map[string]bool
+	open      map[*Type]bool // records whose definition has begun and not ended
 	canonical bool
 }
 
 // NewWriter returns a writer that has defined nothing yet.
-func NewWriter() *Writer { return &Writer{defined: map[string]bool{}} }
+func NewWriter() *Writer { return &Writer{defined: map[string]bool{}, open: map[*Type]bool{}} }
 
 // Type returns the text of a type. What is in a text before, alone or as a part,
 // is referred to by its name.
@@ -118,6 +119,7 @@ func (w *Writer) named(t *Type) {
 	case Fixed:
 		w.raw(`,"size":` + strconv.Itoa(t.Size))
 	default:
+		w.open[t] = true
 		w.raw(`,"fields":[`)
 		for i, f := range t.Fields {
 			if i > 0 {
@@ -127,14 +129,30 @@ func (w *Writer) named(t *Type) {
 			w.doc(f.Doc)
 			w.raw(`,"type":`)
 			w.typ(f.Type)
-			if f.Default != "" && !w.canonical {
+			if f.Default != "" && !w.canonical && !w.unfinished(f.Type) {
 				w.raw(`,"default":` + f.Default)
 			}
 			w.raw("}")
 		}
 		w.raw("]")
+		delete(w.open, t)
 	}
 	w.raw("}")
+}
+
+// unfinished reports whether a record, or one that is a part of it, is not defined
+// completely yet, as in a recursive schema. Parsers cannot check a default of it
+// then, and hamba/avro 2.31 fails badly: there is none.
+func (w *Writer) unfinished(t *Type) bool {
+	if t.Kind != Record {
+		return false
+	}
+	for _, f := range t.Fields {
+		if w.unfinished(f.Type) {
+			return true
+		}
+	}
+	return w.open[t]
 }
 
 func (w *Writer) doc(doc string) {

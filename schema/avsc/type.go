@@ -72,7 +72,7 @@ func (t *Type) String() string {
 }
 
 // maxLeast bounds sizes, which in a schema of others may be absurd.
-const maxLeast = 1 << 31
+const maxLeast = 1 << 30
 
 // measure sets Least of a type and of all that it refers to. It fails for a
 // record that is part of itself, whose values would have no end.
