@@ -53,6 +53,11 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 	if t.TLS || cleartext || cfg.tls != nil || cfg.listen != nil {
 		return nil, targetError(shape, "TLS and the listener of a handler are its server's")
 	}
+	for _, name := range []string{"keepalive", "keepalivetimeout", "keepalivemin", "maxage", "maxagegrace"} {
+		if _, given := t.Options[name]; given {
+			return nil, targetError(shape, "the option %s is for connections, and a handler's are its server's", name)
+		}
+	}
 	maker, ok := handlers[t.shape()]
 	if !ok {
 		return nil, targetError(shape, "%s is not served within HTTP: what is: %s", shapeName(&t), handlerShapes)

@@ -3,6 +3,7 @@ package grpcwire
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -42,8 +43,9 @@ func registerHealth(cfg *rpc.ServerConfig, s *grpc.Server, h *health.Server, wat
 		desc.Streams[i].Handler = func(srv any, ss grpc.ServerStream) error {
 			ctx, cancel := context.WithCancel(ss.Context())
 			defer cancel()
-			defer context.AfterFunc(watches, cancel)()
-			return sd.Handler(srv, streamWithContext{ss, ctx})
+			w := &watch{streamWithContext: streamWithContext{ss, ctx}, cancel: cancel}
+			defer context.AfterFunc(watches, w.end)()
+			return sd.Handler(srv, w)
 		}
 	}
 	registrar{server: s, cfg: cfg}.RegisterService(&desc, h) //nolint:contextcheck // watches outlives this call
@@ -55,6 +57,39 @@ type streamWithContext struct {
 }
 
 func (s streamWithContext) Context() context.Context { return s.ctx }
+
+// A watch is a stream of the health service's Watch. It does not end before it has
+// told that what it watches is not serving any more.
+type watch struct {
+	streamWithContext
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	ending bool
+	down   bool // said last
+}
+
+func (w *watch) SendMsg(m any) error {
+	err := w.ServerStream.SendMsg(m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	reply, ok := m.(*healthpb.HealthCheckResponse)
+	w.down = ok && reply.GetStatus() != healthpb.HealthCheckResponse_SERVING
+	if w.ending && w.down {
+		w.cancel()
+	}
+	return err
+}
+
+// end is called after the health service has been told that nothing serves.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ending = true
+	if w.down {
+		w.cancel()
+	}
+}
 
 // registerReflection adds server reflection, v1 and v1alpha, for every service
 // of s, plain ones too.
