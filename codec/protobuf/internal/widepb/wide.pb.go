@@ -880,11 +880,7 @@ const file_codec_protobuf_internal_widepb_wide_proto_rawDesc = "" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\t\n" +
-	"\aNothing2&\n" +
-	"\x05Wides\x12\x1d\n" +
-	"\x03Get\x12\n" +
-	".wide.Wide\x1a\n" +
-	".wide.WideB?Z=github.com/everywire/everywire/codec/protobuf/internal/widepbb\x06proto3"
+	"\aNothingB?Z=github.com/everywire/everywire/codec/protobuf/internal/widepbb\x06proto3"
 
 var (
 	file_codec_protobuf_internal_widepb_wide_proto_rawDescOnce sync.Once
@@ -968,10 +964,8 @@ var file_codec_protobuf_internal_widepb_wide_proto_depIdxs = []int32{
 	1,  // 40: wide.Wide.PartPMapEntry.value:type_name -> wide.Part
 	22, // 41: wide.Wide.AnyMapEntry.value:type_name -> google.protobuf.Value
 	22, // 42: wide.Wide.DocPMapEntry.value:type_name -> google.protobuf.Value
-	0,  // 43: wide.Wides.Get:input_type -> wide.Wide
-	0,  // 44: wide.Wides.Get:output_type -> wide.Wide
-	44, // [44:45] is the sub-list for method output_type
-	43, // [43:44] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
 	43, // [43:43] is the sub-list for extension type_name
 	43, // [43:43] is the sub-list for extension extendee
 	0,  // [0:43] is the sub-list for field type_name
@@ -991,7 +985,7 @@ func file_codec_protobuf_internal_widepb_wide_proto_init() {
 			NumEnums:      0,
 			NumMessages:   20,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   0,
 		},
 		GoTypes:           file_codec_protobuf_internal_widepb_wide_proto_goTypes,
 		DependencyIndexes: file_codec_protobuf_internal_widepb_wide_proto_depIdxs,
