@@ -27,20 +27,35 @@ var byteUnits = []struct {
 
 // UnmarshalText reads a flag's value.
 func (b *byteSize) UnmarshalText(text []byte) error {
-	s := strings.TrimSpace(string(text))
+	n, err := parseSize(string(text), math.MaxInt32, "2GiB")
+	*b = byteSize(n)
+	return err
+}
+
+// storeSize is one that need not fit into a message.
+type storeSize int64
+
+// UnmarshalText reads a flag's value.
+func (b *storeSize) UnmarshalText(text []byte) error {
+	n, err := parseSize(string(text), 1<<40, "1024GiB")
+	*b = storeSize(n)
+	return err
+}
+
+func parseSize(text string, most float64, mostText string) (int64, error) {
+	s := strings.TrimSpace(text)
 	for _, u := range byteUnits {
 		number, ok := strings.CutSuffix(s, u.suffix)
 		if !ok {
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || n <= 0 || n*u.n > math.MaxInt32 {
+		if err != nil || n <= 0 || n*u.n > most {
 			break
 		}
-		*b = byteSize(n * u.n)
-		return nil
+		return int64(n * u.n), nil
 	}
-	return fmt.Errorf("%q is not a size: write it as 8MiB, 500KB or in bytes, up to 2GiB", s)
+	return 0, fmt.Errorf("%q is not a size: write it as 8MiB, 500KB or in bytes, up to %s", s, mostText)
 }
 
 // String writes the size in the largest unit of 1024 that it fills.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/service/employees/outbox"
+	"github.com/everywire/everywire/service/kv"
 	"github.com/everywire/everywire/wire"
 )
 
@@ -16,6 +17,8 @@ type serveCmd struct {
 	On         []string      `required:"" placeholder:"TARGET" sep:"none" help:"Where to serve, such as rest://:8080. Repeat it for more targets."`
 	ReadDelay  time.Duration `placeholder:"10ms" help:"kv: how long a read takes (default none)."`
 	WriteDelay time.Duration `placeholder:"50ms" help:"kv: how long a write takes (default none)."`
+	Data       string        `placeholder:"DIR" help:"kv: a folder that keeps what is stored (default none: it is gone when the server ends)."`
+	MaxBytes   storeSize     `placeholder:"256MiB" help:"kv: how much is stored at most, keys and values, all of which is in memory (default 256MiB)."`
 	SMTP       string        `name:"smtp" placeholder:"HOST:PORT" help:"employees: the server that e-mails are sent to (default none: no e-mail is sent)."`
 	Outbox     string        `placeholder:"DIR" help:"employees: a folder that e-mails are written to instead, each as a file."`
 	MailFrom   string        `placeholder:"ADDRESS" help:"employees: who e-mails are from (default everywire@localhost)."`
@@ -25,6 +28,7 @@ type serveCmd struct {
 	observeFlags `group:"seen from outside"`
 
 	mail     *outbox.Outbox // of the flags, or nil
+	store    *kv.Store      // of the flags, or nil
 	stopping []func()       // what services do when the server is being stopped
 }
 
@@ -51,6 +55,12 @@ func (*serveCmd) Help() string {
 
   everywire serve kv --on any://:8080                    # every wire on one port
 
+  everywire serve kv --data ./kv --max-bytes 1GiB --on rest://:8080
+  curl localhost:8080/kv --json '{"key":"a2V5","value":"aGk=","ttl":"60s"}'
+  curl -X PUT localhost:8080/kv/a2V5 -H 'If-Match: "1"' --json '{"value":"aG8="}'
+  curl 'localhost:8080/kv?prefix=a2U=&limit=10'
+  curl -N localhost:8080/kv:watch
+
   everywire serve kv --on rest://:8080 --admin localhost:9464 --log-calls
   curl localhost:9464/metrics
   go tool pprof http://localhost:9464/debug/pprof/profile?seconds=10
@@ -66,6 +76,10 @@ func (c *serveCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.closeOutbox()) }()
+	if err := c.openStore(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.closeStore()) }()
 	reg, err := registryOf(c.Services, c, everywire.WithLogger(logger))
 	if err != nil {
 		return err

@@ -21,7 +21,12 @@ var builtins = []builtin{
 	{"arith", func(reg *everywire.Registry, _ *serveCmd) { arith.Register(reg) }},
 	{"echo", func(reg *everywire.Registry, _ *serveCmd) { echo.Register(reg) }},
 	{"kv", func(reg *everywire.Registry, c *serveCmd) {
-		kv.New(kv.Options{ReadDelay: c.ReadDelay, WriteDelay: c.WriteDelay}).Register(reg)
+		s := c.store
+		if s == nil { // only its description is wanted
+			s = kv.New(kv.Options{})
+		}
+		s.Register(reg)
+		c.stopping = append(c.stopping, s.Stop)
 	}},
 	{"employees", func(reg *everywire.Registry, c *serveCmd) {
 		s := employees.New(employees.Options{Outbox: c.mail})
