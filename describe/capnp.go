@@ -136,6 +136,9 @@ func camel(name string, upper bool) string {
 			b.WriteRune(r)
 		}
 	}
+	if b.Len() == 0 { // of underscores alone
+		return map[bool]string{true: "X", false: "x"}[upper]
+	}
 	return b.String()
 }
 
@@ -165,7 +168,7 @@ func (f *capnpFile) message(m *schema.Message) error {
 			typ = "List(" + typ + ")"
 		}
 		fmt.Fprintf(&f.text, "  %s @%d :%s;%s\n", name, field.Number-1, typ, jsonNote("  #", field))
-		f.comment("  ", field.Doc)
+		f.comment("  #", field.Doc)
 	}
 	f.text.Write(entries.Bytes())
 	f.text.WriteString("}\n")
@@ -185,10 +188,10 @@ func (f *capnpFile) entry(to *bytes.Buffer, m *schema.Message, field *schema.Fie
 }
 
 // comment writes a comment, which stands behind what it is about.
-func (f *capnpFile) comment(indent, doc string) {
+func (f *capnpFile) comment(mark, doc string) {
 	for line := range strings.SplitSeq(strings.TrimSpace(doc), "\n") {
 		if line = strings.TrimSpace(strings.ReplaceAll(line, "\r", " ")); line != "" {
-			fmt.Fprintf(&f.text, "%s# %s\n", indent, line)
+			fmt.Fprintf(&f.text, "%s %s\n", mark, line)
 		}
 	}
 }
@@ -225,7 +228,7 @@ func (f *capnpFile) methods(methods []*everywire.Method) {
 			kind = fmt.Sprintf(" (%v)", m.Kind)
 		}
 		fmt.Fprintf(&f.text, "#   %s%s takes %s and gives %s.\n", m.Name, kind, f.messageName(m.Input), f.messageName(m.Output))
-		f.comment("#     ", docOf(m))
+		f.comment("#    ", docOf(m))
 	}
 }
 
