@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/codec/avro"
 	"github.com/everywire/everywire/codec/capnp"
 	"github.com/everywire/everywire/codec/cbor"
 	"github.com/everywire/everywire/codec/flatbuffers"
@@ -33,6 +34,7 @@ var encodings = []encoding{
 	{"codec=own", ownCodec()},
 	{"codec=thrift", thrift.Binary},
 	{"codec=thrift-compact", thrift.Compact},
+	{"codec=avro", avro.Codec{}},
 	{"codec=flatbuffers", flatbuffers.Codec{}},
 	{"codec=capnp", capnp.Codec{}},
 }
