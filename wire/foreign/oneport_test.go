@@ -50,9 +50,9 @@ func TestOnePort(t *testing.T) {
 	}
 	results := runNode(t, "one-port.js", map[string]any{"chromium": chromium, "profile": t.TempDir(), "port": portOf(t, addr)})
 	check(t, results, map[string]string{
-		"jaysonTCP": `{}`, "jaysonHTTP": `"by TCP"`, "msgpackCreated": `null`, "msgpackRead": `"by TCP"`,
+		"jaysonTCP": `{"version":2}`, "jaysonHTTP": `"by TCP"`, "msgpackCreated": `null`, "msgpackRead": `"by TCP"`,
 		"docs": `true`, "troubles": `[]`,
-		"page": `{"created":[200,{}],"twice":"already_exists","values":["by TCP","by MessagePack","by REST","by Connect"],` +
+		"page": `{"created":[200,{"version":4}],"twice":"already_exists","values":["by TCP","by MessagePack","by REST","by Connect"],` +
 			`"grpcWeb":["by Connect",true],"rest":[200,1,"number"]}`,
 	})
 }
