@@ -8,6 +8,8 @@
 package codecs
 
 //go:generate go run github.com/tinylib/msgp@v1.6.5 -file messages.go -o messages_msgp.go -tests=false -io=false
+//go:generate thrift -out . --gen go:skip_remote benchthrift.thrift
+//go:generate gofmt -w benchthrift
 
 // Text is an echo of text.
 type Text struct {
