@@ -61,12 +61,12 @@ func TestFormatsOfWholeMessages(t *testing.T) {
 		ran.Store(true)
 		return &item{Size: int64(in.N)}, nil
 	})
-	everywire.Handle(reg, "test.Counts/Short", func(_ context.Context, in *item) (*count, error) { ran.Store(true); return &count{}, nil })
+	everywire.Handle(reg, "test.Counts/Short", func(context.Context, *item) (*count, error) { ran.Store(true); return &count{}, nil })
 	cfg := serverConfig(reg)
 	cfg.Codecs = with(t, countCodec("count", "application/count", "x/count"))
 	addr := serve(t, cfg)
 
-	const own, any = "Content-Type: x/count", "Accept: application/count"
+	const own, wants = "Content-Type: x/count", "Accept: application/count"
 	for name, tc := range map[string]struct {
 		line, body string
 		head       []string
@@ -74,17 +74,17 @@ func TestFormatsOfWholeMessages(t *testing.T) {
 		code       codes.Code
 		says       string // in the body, or in the problem's detail
 	}{
-		"whole":                      {"POST /test.Counts/Echo", "\x00\x07", []string{own, any}, 200, codes.OK, "\x00\x07"},
+		"whole":                      {"POST /test.Counts/Echo", "\x00\x07", []string{own, wants}, 200, codes.OK, "\x00\x07"},
 		"the name asked for":         {"POST /test.Counts/Echo", "\x00\x07", []string{own, "Accept: x/*"}, 200, codes.OK, "\x00\x07"},
 		"JSON for it":                {"POST /test.Counts/Echo", "\x00\x07", []string{own}, 200, codes.OK, `{"n":7}`},
-		"it for JSON":                {"PUT /counts/8", "{}", []string{any}, 200, codes.OK, "\x00\x08"},
+		"it for JSON":                {"PUT /counts/8", "{}", []string{wants}, 200, codes.OK, "\x00\x08"},
 		"malformed":                  {"POST /test.Counts/Echo", "\x00", []string{own}, 400, codes.InvalidArgument, "count: reading a *rest.count: want two bytes"},
 		"joined with a path":         {"PUT /counts/8", "\x00\x07", []string{own}, 415, codes.Unimplemented, "x/count is for a whole one"},
 		"joined with a query":        {"POST /test.Counts/Echo?n=1", "\x00\x07", []string{own}, 415, codes.Unimplemented, "x/count is for a whole one"},
-		"a part of the reply":        {"POST /part", "\x00\x07", []string{own, any}, 406, codes.Unimplemented, "application/count is for a whole one"},
-		"a part, JSON will do":       {"POST /part", "\x00\x07", []string{own, any + ", */*;q=0.1"}, 200, codes.OK, "7"},
-		"a reply that it has not":    {"POST /test.Counts/Long", "\x00\x07", []string{own, any}, 406, codes.Unimplemented, "rest.item has no form"},
-		"the next best":              {"POST /test.Counts/Long", "\x00\x07", []string{own, any + ", application/json;q=0.5"}, 200, codes.OK, `"size":7`},
+		"a part of the reply":        {"POST /part", "\x00\x07", []string{own, wants}, 406, codes.Unimplemented, "application/count is for a whole one"},
+		"a part, JSON will do":       {"POST /part", "\x00\x07", []string{own, wants + ", */*;q=0.1"}, 200, codes.OK, "7"},
+		"a reply that it has not":    {"POST /test.Counts/Long", "\x00\x07", []string{own, wants}, 406, codes.Unimplemented, "rest.item has no form"},
+		"the next best":              {"POST /test.Counts/Long", "\x00\x07", []string{own, wants + ", application/json;q=0.5"}, 200, codes.OK, `"size":7`},
 		"a request that it has not":  {"POST /test.Counts/Short", "\x00\x07", []string{own}, 415, codes.Unimplemented, "rest.item has no form"},
 		"protobuf, joined":           {"PUT /items/k", "\x0a\x01a", []string{"Content-Type: application/protobuf"}, 415, codes.Unimplemented, "want one of application/json, application/msgpack, application/x-msgpack, application/vnd.msgpack, application/cbor"},
 		"protobuf, part of a reply":  {"PUT /items/k/sub", `{"name":"a"}`, []string{"Accept: application/x-protobuf"}, 406, codes.Unimplemented, "application/x-protobuf is for a whole one"},
@@ -213,13 +213,8 @@ func TestEmptyMessages(t *testing.T) {
 	cfg := serverConfig(reg)
 	cfg.Codecs = with(t, own)
 	addr := serve(t, cfg)
-	for _, head := range [][]string{{"Content-Length: 0"}, {"Transfer-Encoding: chunked"}} {
-		body := ""
-		if head[0] != "Content-Length: 0" {
-			body = "0\r\n\r\n"
-		}
-		lines := append(head, "Content-Type: application/blob")
-		request := requestText("POST /test.Blobs/Echo", "", lines...) + body
+	for head, body := range map[string]string{"Content-Length: 0": "", "Transfer-Encoding: chunked": "0\r\n\r\n"} {
+		request := requestText("POST /test.Blobs/Echo", "", head, "Content-Type: application/blob") + body
 		if r := raw(t, addr, "POST", request); r.status != 200 || r.body != `{"data":"bm9uZQ=="}` {
 			t.Errorf("%s: %d %q", head, r.status, r.body)
 		}

@@ -54,7 +54,7 @@ func spoilt() map[string]func([]byte) []byte {
 		"twice":         func(data []byte) []byte { return append(data, data...) },
 		"only 0xff":     func(data []byte) []byte { return []byte(strings.Repeat("\xff", len(data))) },
 		"only zeros":    func(data []byte) []byte { return make([]byte, len(data)) },
-		"huge numbers":  func(data []byte) []byte { return []byte(strings.Repeat("\xff\xff\xff\x7f", 16)) },
+		"huge numbers":  func([]byte) []byte { return []byte(strings.Repeat("\xff\xff\xff\x7f", 16)) },
 	}
 	dice := rand.New(rand.NewPCG(1, 2))
 	for range 6 {
