@@ -188,7 +188,10 @@ func (d *decoder) listAt(segment, at int) (l list, ok bool, err error) {
 	if l.elements == voidElements {
 		words = n // they take no room, and still something is made of each
 	}
-	return l, true, d.read(at, 1+words)
+	if err := d.read(at, 1+words); err != nil {
+		return l, false, err
+	}
+	return l, true, nil
 }
 
 // composite reads the tag of a list of structs, which says how many there are
@@ -204,5 +207,8 @@ func (d *decoder) composite(l list, at, words int) (list, bool, error) {
 	}
 	l.structure = size.at(l.segment, l.at+word)
 	l.n, l.step = n, 64*size.words()
-	return l, true, d.read(at, 1+max(words, n)) // structs without size count, too
+	if err := d.read(at, 1+max(words, n)); err != nil { // structs without size count, too
+		return l, false, err
+	}
+	return l, true, nil
 }

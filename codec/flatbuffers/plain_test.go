@@ -16,7 +16,7 @@ import (
 // refers to the input.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := schematest.Draw(t, 2, 3)
+		in := schematest.Draw(t, 1, 2)
 		data, err := Codec{}.Append([]byte("before"), in)
 		if err != nil {
 			t.Fatal(err)
