@@ -61,7 +61,8 @@ func (Codec) Append(dst []byte, msg any) ([]byte, error) {
 }
 
 func appendPlain(dst []byte, p *plan, m unsafe.Pointer) ([]byte, error) {
-	out, err := dst, error(nil)
+	var out []byte
+	var err error
 	if p.exact {
 		out, err = appendExact(dst, p, m)
 	} else {
