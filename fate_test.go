@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -14,7 +15,7 @@ import (
 
 type ranError bool
 
-func (e ranError) Error() string    { return fmt.Sprint(bool(e)) }
+func (e ranError) Error() string    { return strconv.FormatBool(bool(e)) }
 func (e ranError) MayHaveRun() bool { return bool(e) }
 
 var errRefused = status.Error(codes.ResourceExhausted, "too many")
@@ -102,7 +103,7 @@ func TestMarksOfHandlers(t *testing.T) {
 
 type oneRequest struct {
 	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // grpc.ServerStream has a method that returns it
+	ctx context.Context
 }
 
 func (s oneRequest) Context() context.Context { return s.ctx }
@@ -110,8 +111,8 @@ func (oneRequest) RecvMsg(any) error          { return nil }
 
 func TestIdempotencyOf(t *testing.T) {
 	reg := NewRegistry()
-	Handle(reg, "s.S/Get", func(context.Context, *req) (*rep, error) { return nil, nil }, WithIdempotency(NoSideEffects)) //nolint:nilnil // not called
-	Handle(reg, "s.S/Add", func(context.Context, *req) (*rep, error) { return nil, nil })                                 //nolint:nilnil // not called
+	Handle(reg, "s.S/Get", func(context.Context, *req) (*rep, error) { return nil, nil }, WithIdempotency(NoSideEffects))
+	Handle(reg, "s.S/Add", func(context.Context, *req) (*rep, error) { return nil, nil })
 	for path, want := range map[string]Idempotency{
 		"/s.S/Get":                      NoSideEffects,
 		"/s.S/Add":                      IdempotencyUnknown,

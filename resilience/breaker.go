@@ -142,7 +142,7 @@ func (c *circuit) end(term uint64, err error) {
 // turn begins new slices for the time that has passed.
 func (c *circuit) turn() {
 	now, slice := time.Now(), max(c.Window/slicesOfWindow, 1)
-	passed := now.Sub(c.began) / slice
+	passed := int64(now.Sub(c.began) / slice)
 	if passed <= 0 {
 		return
 	}
@@ -150,7 +150,7 @@ func (c *circuit) turn() {
 		c.head = (c.head + 1) % slicesOfWindow
 		c.window[c.head] = outcomes{}
 	}
-	c.began = c.began.Add(passed * slice)
+	c.began = now.Add(-now.Sub(c.began) % slice)
 }
 
 // become changes the state. c.mu is held.

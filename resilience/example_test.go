@@ -36,7 +36,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer srv.Shutdown(ctx) //nolint:errcheck // nothing is under way
+	defer srv.Shutdown(ctx)
 
 	guard, err := resilience.New(resilience.Policy{
 		Methods: reg,
@@ -53,7 +53,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer conn.Close() //nolint:errcheck // nothing is under way
+	defer conn.Close()
 
 	for _, method := range []string{"hello.Hello/Greet", "hello.Hello/Invite"} {
 		out, err := everywire.Call[name](ctx, conn, method, &name{"you"})

@@ -153,13 +153,13 @@ func TestBackoff(t *testing.T) {
 		if status.Code(err) != codes.Unavailable || finished != 1 {
 			t.Errorf("%v; OnFinish was called %d times", err, finished)
 		}
-		want := []time.Duration{1, 2, 4, 8, 10, 10, 10}
+		want := []int{1, 2, 4, 8, 10, 10, 10}
 		got := s.pauses()
 		if len(got) != len(want) {
 			t.Fatalf("pauses: %v", got)
 		}
-		for i, w := range want {
-			if w *= time.Second; got[i] < w/2 || got[i] > w {
+		for i, seconds := range want {
+			if w := time.Duration(seconds) * time.Second; got[i] < w/2 || got[i] > w {
 				t.Errorf("pause %d is %v, want %v to %v", i, got[i], w/2, w)
 			}
 		}
@@ -470,7 +470,7 @@ func TestPanicOfAnAttempt(t *testing.T) {
 // A fakeStream gives messages, then an end.
 type fakeStream struct {
 	grpc.ClientStream
-	ctx  context.Context //nolint:containedctx // grpc.ClientStream has a method that returns it
+	ctx  context.Context
 	sent []any
 	left int
 	end  error

@@ -77,6 +77,12 @@ func (r *resetter) reset(ctx context.Context) {
 	r.count++
 }
 
+func (r *resetter) resets() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
 // A ledger is a service whose server resets the connections of one call in ten:
 // before its handler, while it runs, or after it, before the reply has gone. It
 // counts how often each call ran.
@@ -233,9 +239,7 @@ func resetOneInTen(t *testing.T, shape string) {
 			t.Errorf("call %d, which may not run twice, ran %d times", id, ran)
 		}
 	}
-	l.resetter.mu.Lock()
-	resets := l.resetter.count
-	l.resetter.mu.Unlock()
+	resets := l.resets()
 	t.Logf("%s: %d calls succeeded, %d may have run, %d did not, after %d resets; %+v", shape, succeeded, mayHave, didNot, resets, guard.Stats())
 	if resets < int(calls/40) || succeeded < int(calls/4) || mayHave == 0 {
 		t.Error("there were no resets, or no calls that met one")

@@ -52,7 +52,7 @@ func (c *call) judge(ctx context.Context, err error, expired bool) verdict {
 	told, says := retryInfo(err)
 	timeout := expired && code == codes.DeadlineExceeded
 	worth := slices.Contains(c.rules.Codes, code) || says && told >= 0 && code == codes.ResourceExhausted || timeout
-	if !worth && !(says && told < 0) {
+	if !worth && (!says || told >= 0) {
 		return verdict{why: "it is not worth a retry", final: true}
 	}
 	enough := c.guard.bucket.take()

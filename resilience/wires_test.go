@@ -134,7 +134,7 @@ func TestDrainOnEveryWire(t *testing.T) {
 		reg := everywire.NewRegistry()
 		entered, release := make(chan struct{}), make(chan struct{})
 		var ran atomic.Int64
-		everywire.Handle(reg, "drain.Drain/Wait", func(ctx context.Context, in *ticket) (*ticket, error) {
+		everywire.Handle(reg, "drain.Drain/Wait", func(_ context.Context, in *ticket) (*ticket, error) {
 			entered <- struct{}{}
 			<-release
 			return in, nil

@@ -22,7 +22,7 @@ func TestPacer(t *testing.T) {
 		dial := func(context.Context) (net.Conn, error) {
 			tried = append(tried, time.Now())
 			if there {
-				return nil, nil //nolint:nilnil // nobody looks at it
+				return nil, nil
 			}
 			return nil, errRefused
 		}
