@@ -37,7 +37,7 @@ func TestKVAvroIsCurrent(t *testing.T) {
 func TestAvroIsParsed(t *testing.T) {
 	reg := everywire.NewRegistry()
 	everywire.Handle(reg, "wide.Wides/Echo", func(_ context.Context, w *schematest.Wide) (*schematest.Wide, error) { return w, nil })
-	everywire.Handle(reg, "wide.Wides/Part", func(_ context.Context, w *schematest.Part) (*schematest.Nothing, error) { return nil, nil })
+	everywire.Handle(reg, "wide.Wides/Part", func(context.Context, *schematest.Part) (*schematest.Nothing, error) { return nil, nil })
 	everywire.Handle(reg, "wide.Wides/Say", func(_ context.Context, w *everywire.Document) (*everywire.Document, error) { return w, nil })
 	text := indentedAvro(t, append(reg.Methods(), kvMethods(t)...))
 	s, err := hamba.ParseBytesWithCache(text, "", &hamba.SchemaCache{})

@@ -78,7 +78,8 @@ func (Codec) Append(dst []byte, msg any) ([]byte, error) {
 		return dst, fmt.Errorf("avro: %w", err)
 	}
 	e := encoders.Get().(*encoder)
-	e.b = append(dst, p.header[:]...)
+	e.b = dst
+	e.b = append(e.b, p.header[:]...)
 	err = e.element(&p.top, v)
 	b := e.b
 	e.release()
