@@ -147,7 +147,7 @@ func inBrackets(options []option) string {
 func quoteProto(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '\n':
 			b.WriteString(`\n`)

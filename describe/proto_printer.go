@@ -3,6 +3,7 @@ package describe
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -198,7 +199,7 @@ func (p *protoPrinter) reserved(ranges, names []string) {
 func numberRange(first, last, highest int32) string {
 	switch last {
 	case first:
-		return fmt.Sprint(first)
+		return strconv.Itoa(int(first))
 	case highest:
 		return fmt.Sprintf("%d to max", first)
 	}

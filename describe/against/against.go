@@ -39,12 +39,12 @@ const (
 
 // Compare names the changes from old to new that break old clients, in the
 // order of the old methods. Routes are compared if the old methods have any.
-func Compare(old, new []*everywire.Method) ([]Change, error) {
+func Compare(old, now []*everywire.Method) ([]Change, error) {
 	before, err := describeAll(old)
 	if err != nil {
 		return nil, fmt.Errorf("the old services: %w", err)
 	}
-	after, err := describeAll(new)
+	after, err := describeAll(now)
 	if err != nil {
 		return nil, fmt.Errorf("the new services: %w", err)
 	}
@@ -119,50 +119,50 @@ func (c *comparison) add(place, change, in string, breaks ...string) {
 	slices.SortFunc(d.Breaks, byRank)
 }
 
-func (c *comparison) method(old, new method) {
+func (c *comparison) method(old, now method) {
 	place := old.FullName()
-	if old.Kind != new.Kind {
-		c.add(place, fmt.Sprintf("%s → %s", old.Kind, new.Kind), "", All)
+	if old.Kind != now.Kind {
+		c.add(place, fmt.Sprintf("%s → %s", old.Kind, now.Kind), "", All)
 	}
 	switch {
-	case old.Idempotency == new.Idempotency:
+	case old.Idempotency == now.Idempotency:
 	case old.Idempotency == everywire.NoSideEffects: // GET goes with it
 		c.add(place, "has side effects now: clients may call it with GET, and again", "", All)
-	case old.Idempotency == everywire.Idempotent && new.Idempotency == everywire.IdempotencyUnknown:
+	case old.Idempotency == everywire.Idempotent && now.Idempotency == everywire.IdempotencyUnknown:
 		c.add(place, "is not idempotent any more: clients may call it again", "", All)
 	}
 	if c.routes {
-		c.methodRoutes(old, new)
+		c.methodRoutes(old, now)
 	}
-	if old.desc == nil || new.desc == nil {
+	if old.desc == nil || now.desc == nil {
 		return
 	}
-	c.whole(place+" (request)", InRequests, old.desc.Input(), new.desc.Input())
-	c.whole(place+" (reply)", InReplies, old.desc.Output(), new.desc.Output())
+	c.whole(place+" (request)", InRequests, old.desc.Input(), now.desc.Input())
+	c.whole(place+" (reply)", InReplies, old.desc.Output(), now.desc.Output())
 }
 
 // methodRoutes looks for each old route among the new ones. How its variables
 // are called is not in the URL.
-func (c *comparison) methodRoutes(old, new method) {
+func (c *comparison) methodRoutes(old, now method) {
 	for _, r := range old.Routes {
 		place := old.FullName()
 		name := r.Verb + " " + r.Pattern
-		i := slices.IndexFunc(new.Routes, func(n everywire.Route) bool {
+		i := slices.IndexFunc(now.Routes, func(n everywire.Route) bool {
 			return (n.Verb == r.Verb || n.Verb == "*") && shapeOf(n.Pattern) == shapeOf(r.Pattern)
 		})
 		if i < 0 {
 			c.add(place, name+": removed", "", "rest")
 			continue
 		}
-		n := new.Routes[i]
+		n := now.Routes[i]
 		if n.Body != r.Body {
 			c.add(place, fmt.Sprintf("%s: body %s → %s", name, bodyName(r.Body), bodyName(n.Body)), "", "rest")
 		}
 		if n.ResponseBody != r.ResponseBody {
 			c.add(place, fmt.Sprintf("%s: response body %s → %s", name, responseName(r.ResponseBody), responseName(n.ResponseBody)), "", "rest")
 		}
-		if was, is := variables(r.Pattern), variables(n.Pattern); !slices.Equal(was, is) && old.desc != nil && new.desc != nil {
-			if !sameFields(old.desc.Input(), new.desc.Input(), was, is) {
+		if was, is := variables(r.Pattern), variables(n.Pattern); !slices.Equal(was, is) && old.desc != nil && now.desc != nil {
+			if !sameFields(old.desc.Input(), now.desc.Input(), was, is) {
 				c.add(place, fmt.Sprintf("%s: fills %s → %s", name, strings.Join(was, ", "), strings.Join(is, ", ")), "", "rest")
 			}
 		}
@@ -192,12 +192,12 @@ func variables(pattern string) []string {
 
 // sameFields reports whether paths that differ lead to the same fields, which
 // then have other names.
-func sameFields(old, new protoreflect.MessageDescriptor, was, is []string) bool {
+func sameFields(old, now protoreflect.MessageDescriptor, was, is []string) bool {
 	if len(was) != len(is) {
 		return false
 	}
 	for i := range was {
-		a, b := numbersOf(old, was[i]), numbersOf(new, is[i])
+		a, b := numbersOf(old, was[i]), numbersOf(now, is[i])
 		if len(a) == 0 || !slices.Equal(a, b) {
 			return false
 		}

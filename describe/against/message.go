@@ -9,17 +9,17 @@ import (
 
 // A pair is two messages that were compared already.
 type pair struct {
-	old, new protoreflect.FullName
+	old, now protoreflect.FullName
 	in       string
 	plain    bool
 }
 
 // whole compares a method's request or reply.
-func (c *comparison) whole(place, in string, old, new protoreflect.MessageDescriptor) {
-	plain := isPlain(old, nil) && isPlain(new, nil)
-	w, r := elementOf(old), elementOf(new)
+func (c *comparison) whole(place, in string, old, now protoreflect.MessageDescriptor) {
+	plain := isPlain(old, nil) && isPlain(now, nil)
+	w, r := elementOf(old), elementOf(now)
 	if w.kind == messageKind && r.kind == messageKind {
-		c.messages(in, old, new, plain)
+		c.messages(in, old, now, plain)
 		return
 	}
 	if in == InReplies {
@@ -31,17 +31,17 @@ func (c *comparison) whole(place, in string, old, new protoreflect.MessageDescri
 			breaks = append(breaks, e.name)
 		}
 	}
-	c.add(place, fmt.Sprintf("%s → %s", old.FullName(), new.FullName()), in, breaks...)
+	c.add(place, fmt.Sprintf("%s → %s", old.FullName(), now.FullName()), in, breaks...)
 }
 
 // messages compares the fields of two messages that are in one place.
-func (c *comparison) messages(in string, old, new protoreflect.MessageDescriptor, plain bool) {
-	key := pair{old.FullName(), new.FullName(), in, plain}
+func (c *comparison) messages(in string, old, now protoreflect.MessageDescriptor, plain bool) {
+	key := pair{old.FullName(), now.FullName(), in, plain}
 	if c.seen[key] {
 		return
 	}
 	c.seen[key] = true
-	m := messages{comparison: c, in: in, plain: plain, old: old, new: new}
+	m := messages{comparison: c, in: in, plain: plain, old: old, now: now}
 	fields := old.Fields()
 	for i := range fields.Len() {
 		m.field(fields.Get(i))
@@ -55,7 +55,7 @@ type messages struct {
 	*comparison
 	in       string
 	plain    bool // every encoding has a form for them
-	old, new protoreflect.MessageDescriptor
+	old, now protoreflect.MessageDescriptor
 }
 
 // by are the encodings that carry the messages and find fields in one way.
@@ -72,7 +72,7 @@ func (m *messages) by(named bool) []string {
 // field finds what has become of an old field: by its number, and by its name.
 func (m *messages) field(f protoreflect.FieldDescriptor) {
 	place := string(f.FullName())
-	byNumber, byName := m.new.Fields().ByNumber(f.Number()), m.named(f)
+	byNumber, byName := m.now.Fields().ByNumber(f.Number()), m.named(f)
 	switch {
 	case byNumber == nil && byName == nil:
 		m.add(place, "removed", m.in, slices.Concat(m.by(true), m.by(false))...)
@@ -106,22 +106,22 @@ func (m *messages) carrying() []string { return slices.Concat(m.by(false), m.by(
 // named finds a field of the new message by the name that is written. Servers
 // take requests with the protobuf name, too.
 func (m *messages) named(f protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
-	found := m.new.Fields().ByJSONName(f.JSONName())
+	found := m.now.Fields().ByJSONName(f.JSONName())
 	if found == nil && m.in == InRequests {
-		found = m.new.Fields().ByTextName(f.JSONName())
+		found = m.now.Fields().ByTextName(f.JSONName())
 	}
 	return found
 }
 
 // fits reports whether no encoding fails on a field's change of type.
-func (m *messages) fits(old, new protoreflect.FieldDescriptor, names []string) bool {
-	return len(m.failing(old, new, names)) == 0
+func (m *messages) fits(old, now protoreflect.FieldDescriptor, names []string) bool {
+	return len(m.failing(old, now, names)) == 0
 }
 
 // failing are those of some encodings in which the reader does not understand
 // what is written.
-func (m *messages) failing(old, new protoreflect.FieldDescriptor, names []string) []string {
-	w, r := fieldOf(old), fieldOf(new)
+func (m *messages) failing(old, now protoreflect.FieldDescriptor, names []string) []string {
+	w, r := fieldOf(old), fieldOf(now)
 	if m.in == InReplies {
 		w, r = r, w
 	}
@@ -136,20 +136,20 @@ func (m *messages) failing(old, new protoreflect.FieldDescriptor, names []string
 
 // types compares two fields that are one, in some encodings, and what is in
 // them.
-func (m *messages) types(place string, old, new protoreflect.FieldDescriptor, names []string) {
-	m.add(place, fmt.Sprintf("%s → %s", textOf(old), textOf(new)), m.in, m.failing(old, new, names)...)
-	if a, b := exclusive(old), exclusive(new); a != b && b != "" && m.in == InRequests {
+func (m *messages) types(place string, old, now protoreflect.FieldDescriptor, names []string) {
+	m.add(place, fmt.Sprintf("%s → %s", textOf(old), textOf(now)), m.in, m.failing(old, now, names)...)
+	if a, b := exclusive(old), exclusive(now); a != b && b != "" && m.in == InRequests {
 		m.add(place, fmt.Sprintf("is in the oneof %s now: others exclude it", b), m.in, names...)
 	}
-	if old.IsMap() && new.IsMap() {
-		old, new = old.MapValue(), new.MapValue()
+	if old.IsMap() && now.IsMap() {
+		old, now = old.MapValue(), now.MapValue()
 	}
-	w, r := elementOfField(old), elementOfField(new)
+	w, r := elementOfField(old), elementOfField(now)
 	switch {
 	case w.kind == messageKind && r.kind == messageKind:
-		m.messages(m.in, old.Message(), new.Message(), m.plain)
+		m.messages(m.in, old.Message(), now.Message(), m.plain)
 	case w.kind == enumKind && r.kind == enumKind:
-		m.enums(old.Enum(), new.Enum())
+		m.enums(old.Enum(), now.Enum())
 	}
 }
 
@@ -163,11 +163,11 @@ func exclusive(f protoreflect.FieldDescriptor) string {
 
 // enums compares the values of two enums, which are written by name where
 // fields are, and by number elsewhere.
-func (m *messages) enums(old, new protoreflect.EnumDescriptor) {
+func (m *messages) enums(old, now protoreflect.EnumDescriptor) {
 	for i := range old.Values().Len() {
 		v := old.Values().Get(i)
 		place := string(old.FullName()) + "." + string(v.Name())
-		n := new.Values().ByName(v.Name())
+		n := now.Values().ByName(v.Name())
 		switch {
 		case n == nil && m.in == InRequests:
 			m.add(place, "removed", m.in, m.by(true)...)
@@ -175,8 +175,8 @@ func (m *messages) enums(old, new protoreflect.EnumDescriptor) {
 			m.add(place, fmt.Sprintf("number %d → %d", v.Number(), n.Number()), m.in, m.by(false)...)
 		}
 	}
-	for i := range new.Values().Len() {
-		v := new.Values().Get(i)
+	for i := range now.Values().Len() {
+		v := now.Values().Get(i)
 		if old.Values().ByName(v.Name()) == nil && m.in == InReplies {
 			m.add(string(old.FullName())+"."+string(v.Name()), "added: old clients do not know the name", m.in, m.by(true)...)
 		}
@@ -185,7 +185,7 @@ func (m *messages) enums(old, new protoreflect.EnumDescriptor) {
 
 // added looks at fields that were not there.
 func (m *messages) added() {
-	fields := m.new.Fields()
+	fields := m.now.Fields()
 	last := protoreflect.FieldNumber(0)
 	for i := range m.old.Fields().Len() {
 		last = max(last, m.old.Fields().Get(i).Number())

@@ -61,7 +61,7 @@ func TestGoOwnCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the calls are done
+	defer conn.Close()
 	ctx := testContext(t)
 	var out sumOut
 	if err := conn.Invoke(ctx, "/"+arith.Sum, &sumIn{[]int64{20, 21, 1<<62 + 1}}, &out); err != nil || out.Sum != 1<<62+42 {
@@ -89,7 +89,7 @@ func TestGoOwnCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ours.Close() //nolint:errcheck // the calls are done
+	defer ours.Close()
 	got, err := everywire.Call[arith.SumReply](ctx, ours, arith.Sum, &arith.SumRequest{Numbers: []int64{20, 21, 1<<62 + 1}})
 	if err != nil || got.Sum != 1<<62+42 {
 		t.Errorf("sum: %v, %v", got, err)
