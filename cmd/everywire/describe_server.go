@@ -32,7 +32,9 @@ const getDocument = "everywire.Describe/Document"
 func documents() (reg *everywire.Registry, forms map[string]string) {
 	reg = everywire.NewRegistry()
 	everywire.Handle(reg, getDocument,
-		func(context.Context, *documentRequest) (*everywire.Document, error) { return &everywire.Document{}, nil }, // never runs here
+		func(context.Context, *documentRequest) (*everywire.Document, error) {
+			return &everywire.Document{}, nil
+		}, // never runs here
 		everywire.WithIdempotency(everywire.NoSideEffects),
 		everywire.WithRoute("GET", "/openapi.json", ""),
 		everywire.WithJSONRPC(everywire.JSONRPCForm{Name: "rpc.discover"}))
