@@ -13,7 +13,9 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/everywire/everywire/codec/avro"
+	"github.com/everywire/everywire/codec/capnp"
 	"github.com/everywire/everywire/codec/cbor"
+	"github.com/everywire/everywire/codec/flatbuffers"
 	"github.com/everywire/everywire/codec/json"
 	ours "github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/codec/thrift"
@@ -52,6 +54,10 @@ var codecs = []codec{
 	{"thrift-compact/apache-generated", appendApache(newCompact), decodeApache(newCompact), apacheOf},
 	{"avro/ours", avro.Codec{}.Append, avro.Codec{}.Decode, nil},
 	{"avro/hamba", appendHamba, decodeHamba, nil},
+	{"flatbuffers/ours", flatbuffers.Codec{}.Append, flatbuffers.Codec{}.Decode, nil},
+	{"flatbuffers/google-generated", appendGoogle, decodeGoogle, nil},
+	{"capnp/ours", capnp.Codec{}.Append, capnp.Codec{}.Decode, nil},
+	{"capnp/capnp-generated", appendCapnp, decodeCapnp, nil},
 }
 
 func appendVmihailenco(buf []byte, msg any) ([]byte, error) {

@@ -9,7 +9,9 @@ package codecs
 
 //go:generate go run github.com/tinylib/msgp@v1.6.5 -file messages.go -o messages_msgp.go -tests=false -io=false
 //go:generate thrift -out . --gen go:skip_remote benchthrift.thrift
-//go:generate gofmt -w benchthrift
+//go:generate flatc --go --go-namespace benchflatbuffers -o . bench.fbs
+//go:generate sh -c "go install capnproto.org/go/capnp/v3/capnpc-go && capnp compile -I$(go list -m -f {{.Dir}} capnproto.org/go/capnp/v3)/std -o$(go env GOPATH)/bin/capnpc-go:benchcapnp bench.capnp"
+//go:generate gofmt -w benchthrift benchflatbuffers
 
 // Text is an echo of text.
 type Text struct {
