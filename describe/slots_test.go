@@ -90,9 +90,9 @@ type lower struct {
 
 func hardMethods() []*everywire.Method {
 	reg := everywire.NewRegistry()
-	everywire.Handle(reg, "one.Names/A", func(_ context.Context, m *text) (*textGroupEntry, error) { return nil, nil }, everywire.WithDoc("Says */ and\n# and }."))
-	everywire.Handle(reg, "one.Names/B", func(_ context.Context, m *schema.Document) (*schematest.Wide, error) { return nil, nil })
-	everywire.Handle(reg, "other.Names/C", func(_ context.Context, m *other) (*schema.Document, error) { return nil, nil })
+	everywire.Handle(reg, "one.Names/A", func(_ context.Context, _ *text) (*textGroupEntry, error) { return nil, nil }, everywire.WithDoc("Says */ and\n# and }."))
+	everywire.Handle(reg, "one.Names/B", func(_ context.Context, _ *schema.Document) (*schematest.Wide, error) { return nil, nil })
+	everywire.Handle(reg, "other.Names/C", func(_ context.Context, _ *other) (*schema.Document, error) { return nil, nil })
 	everywire.HandleServerStream(reg, "Bare/D", func(m *lower, _ grpc.ServerStreamingServer[text]) error { return nil })
 	return reg.Methods()
 }

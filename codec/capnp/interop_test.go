@@ -89,7 +89,7 @@ func TestGeneratedReadsKV(t *testing.T) {
 // build has the library write a message, in one segment or in many.
 func build(t testing.TB, many bool, fill func(*library.Segment) error) []byte {
 	t.Helper()
-	arena := library.Arena(library.SingleSegment(nil))
+	arena := library.SingleSegment(nil)
 	if many {
 		arena = library.MultiSegment(nil)
 	}
