@@ -93,7 +93,7 @@ func hardMethods() []*everywire.Method {
 	everywire.Handle(reg, "one.Names/A", func(_ context.Context, _ *text) (*textGroupEntry, error) { return nil, nil }, everywire.WithDoc("Says */ and\n# and }."))
 	everywire.Handle(reg, "one.Names/B", func(_ context.Context, _ *schema.Document) (*schematest.Wide, error) { return nil, nil })
 	everywire.Handle(reg, "other.Names/C", func(_ context.Context, _ *other) (*schema.Document, error) { return nil, nil })
-	everywire.HandleServerStream(reg, "Bare/D", func(m *lower, _ grpc.ServerStreamingServer[text]) error { return nil })
+	everywire.HandleServerStream(reg, "Bare/D", func(_ *lower, _ grpc.ServerStreamingServer[text]) error { return nil })
 	return reg.Methods()
 }
 
@@ -132,8 +132,8 @@ func TestSlotsRefuse(t *testing.T) {
 	}
 	reg := everywire.NewRegistry()
 	everywire.Handle(reg, "a.S/Good", func(_ context.Context, m *good) (*good, error) { return m, nil })
-	everywire.Handle(reg, "a.S/Large", func(_ context.Context, m *large) (*good, error) { return nil, nil })
-	everywire.Handle(reg, "a.S/Generated", func(_ context.Context, m *good) (*timestamppb.Timestamp, error) { return nil, nil })
+	everywire.Handle(reg, "a.S/Large", func(_ context.Context, _ *large) (*good, error) { return nil, nil })
+	everywire.Handle(reg, "a.S/Generated", func(_ context.Context, _ *good) (*timestamppb.Timestamp, error) { return nil, nil })
 	for _, c := range []struct {
 		write func([]*everywire.Method, Options) ([]byte, error)
 		codec everywire.PartialCodec
