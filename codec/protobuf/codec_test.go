@@ -86,6 +86,7 @@ func TestDecode(t *testing.T) {
 		{"a group inside an unknown group", "c33e 0b 0c c43e 0801", &all{Bool: true}},
 		{"wire type that does not fit is unknown", "0a 01 01 100a", &all{I8: 10}},
 		{"map entry without a key or value", "ca3e 00", &all{ByStr: map[string]int32{"": 0}}},
+		{"time of a map that is absent", "fa3e 02 0805", &all{TimeBy: map[int32]time.Time{5: time.Unix(0, 0).UTC()}}},
 		{"map entry with value first, and twice", "ca3e 07 1005 1006 0a0161", &all{ByStr: map[string]int32{"a": 6}}},
 		{"the last entry of a key wins", "ca3e 05 0a0161 1001 ca3e 05 0a0161 1002", &all{ByStr: map[string]int32{"a": 2}}},
 		{"message value of a map that is absent", "e23e 02 0801", &all{ByBool: map[bool]*leaf{true: {}}}},

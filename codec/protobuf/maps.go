@@ -3,6 +3,7 @@ package protobuf
 import (
 	"errors"
 	"reflect"
+	"time"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -223,8 +224,12 @@ func (f *field) mapEntry(v unsafe.Pointer, data []byte, depth int) error {
 	}
 	s := f.entries.take()
 	defer f.entries.give(s)
-	if s.value.Kind() == reflect.Pointer {
+	// A value that is missing is an empty message, not an absent one.
+	switch {
+	case s.value.Kind() == reflect.Pointer:
 		s.value.Set(reflect.New(s.value.Type().Elem()))
+	case f.entries.value.form == formTime:
+		*(*time.Time)(s.valueAt) = time.Unix(0, 0).UTC()
 	}
 	for len(data) > 0 {
 		number, wire, n := consumeTag(data)
