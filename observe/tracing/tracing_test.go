@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/observe/tracing"
@@ -40,11 +41,12 @@ func link(t *testing.T, tr *tracing.Tracing, name, on string, next grpc.ClientCo
 		}
 		return &message{out.Text + name}, nil
 	})
+	on, options, _ := strings.Cut(on, "?") // the client's
 	server, err := wire.Serve(t.Context(), reg, []string{on}, wire.WithStats(tr.Handler), wire.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := wire.Dial(server.Targets()[0].String(), wire.WithStats(tr.Handler))
+	conn, err := wire.Dial(server.Targets()[0].String()+"?"+options, wire.WithStats(tr.Handler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,5 +183,32 @@ func checkChain(t *testing.T, spans []sdktrace.ReadOnlySpan, caller trace.SpanCo
 			return
 		}
 		span = byID[parent.SpanID()]
+	}
+}
+
+// A program that hands on its caller's metadata hands on the header of its caller's
+// span too. The span of the call takes its place, on every wire.
+func TestHandedOn(t *testing.T) {
+	const stale = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, on := range []string{
+		"rest://127.0.0.1:0", "jsonrpc+http://127.0.0.1:0", "jsonrpc+tcp://127.0.0.1:0", "jsonrpc+ws://127.0.0.1:0",
+		"msgpackrpc+tcp://127.0.0.1:0?meta=on", "grpc://127.0.0.1:0", "connect://127.0.0.1:0",
+	} {
+		t.Run(on, func(t *testing.T) {
+			spans := make(recorded, 100)
+			conn := link(t, tracing.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))), "A", on, nil)
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", stale)
+			if _, err := everywire.Call[message](ctx, conn, "test.A/Say", &message{}); err != nil {
+				t.Fatal(err)
+			}
+			both := spans.take(t, 2)
+			client, server := both[0], both[1]
+			if client.SpanKind() != trace.SpanKindClient {
+				client, server = server, client
+			}
+			if got, want := server.Parent().SpanID(), client.SpanContext().SpanID(); got != want {
+				t.Errorf("the server's span has the parent %v, want the client's span %v", got, want)
+			}
+		})
 	}
 }

@@ -86,6 +86,7 @@ func (c *ServerConfig) Unary(ctx context.Context, in *Incoming) *Outcome {
 	if st != nil {
 		ctx = st.ctx
 	}
+	defer st.lost()
 
 	err := c.run(ctx, in, st)
 	header, trailer := stream.finish()

@@ -68,6 +68,7 @@ func (c *ServerConfig) Stream(ctx context.Context, in *IncomingStream) *Outcome 
 	if s.stats = c.beginStats(ctx, in.Method, in.Metadata, in.Peer); s.stats != nil {
 		ctx = s.stats.ctx
 	}
+	defer s.stats.lost()
 	s.ctx = ctx
 
 	err := s.run()

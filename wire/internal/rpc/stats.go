@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/metadata"
@@ -19,6 +20,7 @@ type serverStats struct {
 	ctx      context.Context //nolint:containedctx // lives as long as the call whose context it is
 	handlers []stats.Handler
 	begin    time.Time
+	ended    bool
 }
 
 func (c *ServerConfig) beginStats(ctx context.Context, m *everywire.Method, md metadata.MD, from *peer.Peer) *serverStats {
@@ -78,10 +80,19 @@ func (s *serverStats) end(out *Outcome, err error) {
 	if s == nil {
 		return
 	}
+	s.ended = true
 	if err != nil {
 		err = out.Status.Err()
 	}
 	s.handle(&stats.End{BeginTime: s.begin, EndTime: time.Now(), Error: err})
+}
+
+// lost is deferred: it ends the call of a handler that ended its goroutine, which
+// would be in flight for ever.
+func (s *serverStats) lost() {
+	if s != nil && !s.ended {
+		s.end(&Outcome{Status: DidNotReturn}, DidNotReturn.Err())
+	}
 }
 
 type clientStats struct {
@@ -95,15 +106,21 @@ func (c *ClientConfig) beginStats(ctx context.Context, call *Outgoing) *clientSt
 		return nil
 	}
 	s := &clientStats{handlers: c.Stats, begin: time.Now()}
+	before, _ := metadata.FromOutgoingContext(ctx)
 	for _, h := range s.handlers {
 		ctx = h.TagRPC(ctx, &stats.RPCTagInfo{FullMethodName: call.Path, FailFast: !call.WaitForReady})
 	}
-	// A handler may have added metadata, such as a trace's: send it too.
+	// A handler may have set metadata, such as a trace's, also in place of what a
+	// program hands on from its own caller. What credentials added stays behind it.
 	if md, ok := metadata.FromOutgoingContext(ctx); ok {
 		for k, vs := range md {
-			if _, have := call.Metadata[k]; !have {
-				call.Metadata = metadata.Join(call.Metadata, metadata.MD{k: vs})
+			if slices.Equal(vs, before[k]) {
+				continue
 			}
+			if call.Metadata == nil {
+				call.Metadata = metadata.MD{}
+			}
+			call.Metadata[k] = append(vs, call.Metadata[k][len(before[k]):]...)
 		}
 	}
 	s.ctx = ctx
