@@ -136,6 +136,12 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 			}
 		}
 	}
+	switch {
+	case c.Documents && sent == nil:
+		return nil, nil, usagef("--documents says how a payload travels: give one by --payload")
+	case c.Service != "kv" && (c.ReadDelay != 0 || c.WriteDelay != 0):
+		return nil, nil, usagef("--read-delay and --write-delay are kv's: everywire compare kv")
+	}
 	if len(c.Wires) == 0 {
 		c.Wires = defaultArms(c.Service, sent != nil && sent.plan.Typed)
 	}
@@ -220,7 +226,7 @@ func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, exe, file str
 		return false, err
 	}
 	for _, x := range p.Excluded {
-		fmt.Fprintf(a.stderr, "%s cannot carry the payload and is left out: %s\n", x.Arm, x.Reason)
+		fmt.Fprintf(a.stderr, "%s cannot carry %s and is left out: %s\n", x.Arm, carried(p), x.Reason)
 	}
 	if p.Payload != nil {
 		for _, u := range p.Payload.Untyped {

@@ -107,6 +107,10 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"compare", "--payload", large}, "5 MiB, over the limit of 4 MiB for one message: raise it by --max-message 6MiB"},
 		{[]string{"compare", "--payload", little}, "4194305 B, over the limit of 4194304 B for one message: raise it by --max-message 5MiB"},
 		{[]string{"compare", "--payload", huge, "--documents", "--wires", "grpc"}, "the baseline grpc cannot carry the payload"},
+		{[]string{"compare", "kv", "--wires", "grpc?codec=raw"}, "the baseline grpc?codec=raw cannot carry the messages of kv: raw: "},
+		{[]string{"compare", "--wires", "grpc?codec=kv-raw"}, "the baseline grpc?codec=kv-raw cannot carry the messages of arith: kv-raw: "},
+		{[]string{"compare", "--documents"}, "give one by --payload"},
+		{[]string{"compare", "--read-delay", "10ms"}, "everywire compare kv"},
 		{[]string{"report"}, "<file>"},
 		{[]string{"report", bad, "--as", "pdf"}, "--as"},
 	} {

@@ -50,6 +50,9 @@ type observer struct {
 // start starts what the flags ask for. services name the server in traces.
 func (f *observeFlags) start(ctx context.Context, logger *slog.Logger, services []string) (*observer, error) {
 	o := new(observer)
+	if f.Traces == "" && f.TraceSample != 1 {
+		return nil, usagef("--trace-sample %v is a share of traces, which go nowhere without --traces", f.TraceSample)
+	}
 	if f.Traces != "" {
 		provider, err := f.tracerProvider(ctx, services)
 		if err != nil {
@@ -74,10 +77,10 @@ func (f *observeFlags) start(ctx context.Context, logger *slog.Logger, services 
 }
 
 func (f *observeFlags) tracerProvider(ctx context.Context, services []string) (*sdktrace.TracerProvider, error) {
-	if u, err := url.Parse(f.Traces); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if u, err := url.Parse(f.Traces); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, usagef("--traces %q is not the URL of a collector, such as http://localhost:4318", f.Traces)
 	}
-	if f.TraceSample < 0 || f.TraceSample > 1 {
+	if !(f.TraceSample >= 0 && f.TraceSample <= 1) { // nor NaN
 		return nil, usagef("--trace-sample %v is not between 0 and 1", f.TraceSample)
 	}
 	endpoint := strings.TrimSuffix(f.Traces, "/")

@@ -106,7 +106,13 @@ func TestServeObserved(t *testing.T) {
 }
 
 func TestServeObservedWrongly(t *testing.T) {
-	for _, args := range [][]string{{"--traces", "localhost:4318"}, {"--traces", "http://localhost:4318", "--trace-sample", "2"}} {
+	for _, args := range [][]string{
+		{"--traces", "localhost:4318"},
+		{"--traces", "http://localhost:4318/?tenant=a"},
+		{"--traces", "http://localhost:4318", "--trace-sample", "2"},
+		{"--traces", "http://localhost:4318", "--trace-sample", "NaN"},
+		{"--trace-sample", "0.5"}, // of no traces
+	} {
 		_, errs, status := command(t, "", append([]string{"serve", "kv", "--on", "rest://127.0.0.1:0"}, args...)...)
 		if status != exitUsage || !strings.Contains(errs, args[len(args)-2]) {
 			t.Errorf("%v: status %d, %q", args, status, errs)

@@ -18,6 +18,8 @@ import (
 	"github.com/everywire/everywire/lab/ref"
 	"github.com/everywire/everywire/lab/work"
 	"github.com/everywire/everywire/schema/infer"
+	"github.com/everywire/everywire/service/arith"
+	"github.com/everywire/everywire/service/kv"
 	"github.com/everywire/everywire/wire"
 )
 
@@ -92,12 +94,20 @@ func exclude(w *work.Work) error {
 			continue
 		}
 		if arm.Name == p.Baseline {
-			return usagef("the baseline %s cannot carry the payload: %w", arm.Name, err)
+			return usagef("the baseline %s cannot carry %s: %w", arm.Name, carried(p), err)
 		}
 		p.Excluded = append(p.Excluded, plan.Excluded{Arm: arm.Name, Reason: err.Error()})
 	}
 	p.Arms = kept
 	return nil
+}
+
+// carried is what arms carry, in words.
+func carried(p *plan.Plan) string {
+	if p.Payload == nil {
+		return "the messages of " + p.Service
+	}
+	return "the payload"
 }
 
 // unfit says why an arm cannot do the work, or nil.
@@ -111,6 +121,11 @@ func unfit(arm plan.Arm, w *work.Work) error {
 		}
 	}
 	codec, _ := codecOf(arm) // known, or there would be no arm
+	for _, message := range emptyMessages(w.Plan.Service) {
+		if _, err := codec.Append(nil, message); err != nil {
+			return err
+		}
+	}
 	for _, message := range w.Messages {
 		data, err := codec.Append(nil, message)
 		if err != nil {
@@ -118,6 +133,21 @@ func unfit(arm plan.Arm, w *work.Work) error {
 		}
 		if len(data) > w.Plan.MaxMessage {
 			return fmt.Errorf("as %s it is %s", codec.Name(), overLimit(len(data), w.Plan.MaxMessage))
+		}
+	}
+	return nil
+}
+
+// emptyMessages are those of services that make their own requests: whether a codec
+// has a form for them can be told from empty ones.
+func emptyMessages(service string) []any {
+	switch service {
+	case "arith":
+		return []any{new(arith.SumRequest), new(arith.SumReply)}
+	case "kv":
+		return []any{
+			new(kv.CreateRequest), new(kv.CreateResponse), new(kv.RetrieveRequest), new(kv.RetrieveResponse),
+			new(kv.UpdateRequest), new(kv.UpdateResponse), new(kv.DeleteRequest), new(kv.DeleteResponse),
 		}
 	}
 	return nil

@@ -120,6 +120,8 @@ func (b *builder) value(s *shape, p place) reflect.Type {
 			return b.untyped(p, "it has fractions, and integers that no double holds")
 		}
 		return reflect.TypeFor[float64]()
+	case isOther, isOther | isInt:
+		return b.untyped(p, "no type of 64 bits holds its integers")
 	case isString:
 		return reflect.TypeFor[string]()
 	case isList:
