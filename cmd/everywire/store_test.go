@@ -81,7 +81,7 @@ func TestServeKVStreams(t *testing.T) {
 			t.Errorf("curl %s: %s, want %s", strings.Join(c.args, " "), out, c.want)
 		}
 	}
-	resp, err := http.Get(rest + "/kv:watch?after=0&prefix=YQ==") //nolint:noctx // it ends when the body is closed
+	resp, err := http.Get(rest + "/kv:watch?after=0&prefix=YQ==") // it ends when the body is closed
 	if err != nil {
 		t.Fatal(err)
 	}

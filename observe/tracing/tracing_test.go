@@ -169,7 +169,7 @@ func checkChain(t *testing.T, spans []sdktrace.ReadOnlySpan, caller trace.SpanCo
 		}
 		attrs := map[attribute.Key]string{}
 		for _, a := range span.Attributes() {
-			attrs[a.Key] = a.Value.Emit()
+			attrs[a.Key] = a.Value.String()
 		}
 		if span.SpanKind() != w.kind || attrs["rpc.method"] != w.method || attrs["everywire.wire"] != w.wire || attrs["rpc.system.name"] != w.system ||
 			attrs["rpc.response.status_code"] != "OK" {
