@@ -17,14 +17,14 @@ import (
 // variables get their values, and never again. This is the only such thing in the
 // module. Whoever has registered the name keeps it, and whoever registers it
 // afterwards gets it; every one of them writes the same format.
-var _ = registerCompressors(httpbody.Gzip, httpbody.Zstd)
+var _, _ = register(httpbody.Gzip), register(httpbody.Zstd)
 
-func registerCompressors(codings ...httpbody.Coding) bool {
-	for _, c := range codings {
-		if encoding.GetCompressor(c.String()) == nil {
-			encoding.RegisterCompressor(compressor{c})
-		}
+// register reports whether the name was free.
+func register(c httpbody.Coding) bool {
+	if encoding.GetCompressor(c.String()) != nil {
+		return false
 	}
+	encoding.RegisterCompressor(compressor{c})
 	return true
 }
 

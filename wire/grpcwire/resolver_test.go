@@ -57,7 +57,7 @@ type backends struct {
 
 func (b *backends) dial(ctx context.Context, addr string) (net.Conn, error) {
 	b.mu.Lock()
-	real, ok := b.addrs[addr]
+	listens, ok := b.addrs[addr]
 	dialed := b.dialed
 	b.mu.Unlock()
 	if dialed != nil {
@@ -66,7 +66,7 @@ func (b *backends) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("nobody is at %s", addr)
 	}
-	return new(net.Dialer).DialContext(ctx, "tcp", real)
+	return new(net.Dialer).DialContext(ctx, "tcp", listens)
 }
 
 func startBackends(t *testing.T, ips ...string) (*backends, map[string]rpc.Server) {
@@ -252,10 +252,10 @@ func TestLookingUpFails(t *testing.T) {
 		dns := &zone{err: errors.New("the server is busy")}
 		cc, r := resolve(t, dns, "kv.test:90")
 		begun := time.Now()
-		for _, want := range []time.Duration{0, 1, 3, 7, 15, 31, 61, 91} {
+		for _, want := range []int{0, 1, 3, 7, 15, 31, 61, 91} {
 			err := <-cc.errs
-			if d := time.Since(begun); d != want*time.Second || !strings.Contains(err.Error(), "busy") {
-				t.Errorf("%v after %v, want %vs", err, d, int(want))
+			if d := time.Since(begun); d != time.Duration(want)*time.Second || !strings.Contains(err.Error(), "busy") {
+				t.Errorf("%v after %v, want %ds", err, d, want)
 			}
 		}
 		dns.set(nil)
