@@ -110,7 +110,7 @@ func (e *end) replace(issuer *ca, name string) {
 
 func (e *end) trust(c *ca) { e.write(e.auth, c.pem()) }
 
-var writes time.Duration
+var writes int
 
 func (e *end) write(file string, data []byte) {
 	e.t.Helper()
@@ -118,7 +118,7 @@ func (e *end) write(file string, data []byte) {
 		e.t.Fatal(err)
 	}
 	writes++
-	past := time.Now().Add(-time.Hour + writes*time.Second)
+	past := time.Now().Add(-time.Hour + time.Duration(writes)*time.Second)
 	if err := os.Chtimes(file, past, past); err != nil {
 		e.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package json
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,8 +23,8 @@ func TestByteArrays(t *testing.T) {
 		}
 		signed, mixed := make([]string, len(data)), make([]string, len(data))
 		for i, c := range data {
-			signed[i] = fmt.Sprint(int8(c))
-			forms := []string{fmt.Sprint(int8(c)), fmt.Sprint(c), fmt.Sprintf(" %d\n", c), fmt.Sprintf("%d.0", int8(c)), fmt.Sprintf("%de0", c), fmt.Sprintf("%q", fmt.Sprint(c))}
+			signed[i] = strconv.Itoa(int(int8(c)))
+			forms := []string{strconv.Itoa(int(int8(c))), strconv.Itoa(int(c)), fmt.Sprintf(" %d\n", c), fmt.Sprintf("%d.0", int8(c)), fmt.Sprintf("%de0", c), fmt.Sprintf("%q", strconv.Itoa(int(c)))}
 			mixed[i] = rapid.SampledFrom(forms).Draw(t, "form")
 		}
 		if want := `{"data":[` + strings.Join(signed, ",") + `]}`; string(text) != want {

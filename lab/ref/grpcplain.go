@@ -89,7 +89,7 @@ type plainGRPCConn struct {
 }
 
 func (c *plainGRPCConn) Invoke(ctx context.Context, _ string, in, out any, opts ...grpc.CallOption) error {
-	method := ""
+	var method string
 	switch in.(type) {
 	case *arith.SumRequest:
 		method = arith.Sum
