@@ -23,7 +23,7 @@ func TestErrors(t *testing.T) {
 		long := []byte(strings.Repeat("k", 21))
 		update := func(in *kv.UpdateRequest) error { _, err := s.Update(ctx, in); return err }
 		remove := func(in *kv.DeleteRequest) error { _, err := s.Delete(ctx, in); return err }
-		make := func(in *kv.CreateRequest) error { _, err := s.Create(ctx, in); return err }
+		add := func(in *kv.CreateRequest) error { _, err := s.Create(ctx, in); return err }
 		get := func(key []byte) error { _, err := s.Retrieve(ctx, &kv.RetrieveRequest{Key: key}); return err }
 		list := func(in *kv.ScanRequest) error { _, _, err := scan(ctx, s, in); return err }
 		watch := func(in *kv.WatchRequest) error { r := record(ctx, s, in); <-r.ended; return r.err }
@@ -36,7 +36,7 @@ func TestErrors(t *testing.T) {
 			resource, field string
 			text            string
 		}{
-			{"create: empty key", make(&kv.CreateRequest{}), codes.InvalidArgument, "", nil, "", "key", "key: is empty"},
+			{"create: empty key", add(&kv.CreateRequest{}), codes.InvalidArgument, "", nil, "", "key", "key: is empty"},
 			{"retrieve: empty key", get(nil), codes.InvalidArgument, "", nil, "", "key", "key: is empty"},
 			{"update: empty key", update(&kv.UpdateRequest{}), codes.InvalidArgument, "", nil, "", "key", "key: is empty"},
 			{"delete: empty key", remove(&kv.DeleteRequest{}), codes.InvalidArgument, "", nil, "", "key", "key: is empty"},
@@ -47,20 +47,20 @@ func TestErrors(t *testing.T) {
 			{"watch: long prefix", watch(&kv.WatchRequest{Prefix: long}), codes.InvalidArgument, "", nil, "", "prefix", "more than 20"},
 			{"watch: negative", watch(&kv.WatchRequest{After: ptr(int64(-1))}), codes.InvalidArgument, "", nil, "", "after", "-1 is negative"},
 			{"watch: the future", watch(&kv.WatchRequest{After: ptr(int64(3))}), codes.OutOfRange, kv.ReasonNotKept, map[string]string{"newest": "2"}, "", "", "no version 3 yet"},
-			{"no time to live", make(&kv.CreateRequest{Key: []byte("k"), TTL: ptr(time.Duration(0))}), codes.InvalidArgument, "", nil, "", "ttl", "0s is not between"},
+			{"no time to live", add(&kv.CreateRequest{Key: []byte("k"), TTL: ptr(time.Duration(0))}), codes.InvalidArgument, "", nil, "", "ttl", "0s is not between"},
 			{"negative time to live", update(&kv.UpdateRequest{Key: []byte("k"), TTL: ptr(-time.Second)}), codes.InvalidArgument, "", nil, "", "ttl", "-1s is not between"},
-			{"endless time to live", make(&kv.CreateRequest{Key: []byte("k"), TTL: ptr(200 * 365 * 24 * time.Hour)}), codes.InvalidArgument, "", nil, "", "ttl", "is not between"},
+			{"endless time to live", add(&kv.CreateRequest{Key: []byte("k"), TTL: ptr(200 * 365 * 24 * time.Hour)}), codes.InvalidArgument, "", nil, "", "ttl", "is not between"},
 			{"no version", update(&kv.UpdateRequest{Key: []byte("there"), IfVersion: ptr(int64(0))}), codes.InvalidArgument, "", nil, "", "if_version", "0 is no version"},
 			{"no version to delete", remove(&kv.DeleteRequest{Key: []byte("there"), IfVersion: ptr(int64(-5))}), codes.InvalidArgument, "", nil, "", "if_version", "-5 is no version"},
-			{"exists", make(&kv.CreateRequest{Key: []byte("there")}), codes.AlreadyExists, kv.ReasonKeyExists, map[string]string{"version": "1"}, "there", "", `key "there" exists`},
-			{"bytes that are no text", make(&kv.CreateRequest{Key: []byte("bin\xff")}), codes.AlreadyExists, kv.ReasonKeyExists, map[string]string{"version": "2"}, `bin\xff`, "", `key "bin\xff" exists`},
+			{"exists", add(&kv.CreateRequest{Key: []byte("there")}), codes.AlreadyExists, kv.ReasonKeyExists, map[string]string{"version": "1"}, "there", "", `key "there" exists`},
+			{"bytes that are no text", add(&kv.CreateRequest{Key: []byte("bin\xff")}), codes.AlreadyExists, kv.ReasonKeyExists, map[string]string{"version": "2"}, `bin\xff`, "", `key "bin\xff" exists`},
 			{"retrieve nothing", get([]byte("gone")), codes.NotFound, kv.ReasonKeyNotFound, nil, "gone", "", `key "gone" does not exist`},
 			{"update nothing", update(&kv.UpdateRequest{Key: []byte("gone"), IfMatch: ptr("*")}), codes.NotFound, kv.ReasonKeyNotFound, nil, "gone", "", `key "gone" does not exist`},
 			{"update another version", update(&kv.UpdateRequest{Key: []byte("there"), IfVersion: ptr(int64(2))}), codes.Aborted, kv.ReasonVersionMismatch, map[string]string{"version": "1"}, "there", "", `"there" has changed: its version is 1`},
 			{"delete another version", remove(&kv.DeleteRequest{Key: []byte("there"), IfMatch: ptr(`"7"`)}), codes.Aborted, kv.ReasonVersionMismatch, map[string]string{"version": "1"}, "there", "", "its version is 1"},
 			{"two conditions", update(&kv.UpdateRequest{Key: []byte("there"), IfMatch: ptr(`"2"`), IfVersion: ptr(int64(1))}), codes.Aborted, kv.ReasonVersionMismatch, map[string]string{"version": "1"}, "there", "", ""},
 			{"match nothing", update(&kv.UpdateRequest{Key: []byte("there"), IfMatch: ptr("")}), codes.Aborted, kv.ReasonVersionMismatch, map[string]string{"version": "1"}, "there", "", ""},
-			{"too much", make(&kv.CreateRequest{Key: []byte("big"), Value: []byte(strings.Repeat("v", 800))}), codes.ResourceExhausted, kv.ReasonStoreFull,
+			{"too much", add(&kv.CreateRequest{Key: []byte("big"), Value: []byte(strings.Repeat("v", 800))}), codes.ResourceExhausted, kv.ReasonStoreFull,
 				map[string]string{"limit": "1000", "held": "275", "needed": "931"}, "big", "", `the store is full: it holds 275 bytes of at most 1000, and key "big" needs 931 more`},
 			{"delete nothing", remove(&kv.DeleteRequest{Key: []byte("gone"), IfVersion: ptr(int64(9))}), codes.OK, "", nil, "", "", ""},
 		} {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -213,7 +214,7 @@ func checkModel(t *testing.T, rt *rapid.T, e engine) {
 				Limit:  int64(rapid.IntRange(0, 4).Draw(rt, "limit")), KeysOnly: rapid.Bool().Draw(rt, "keys only"),
 			}
 			found, version, err := scan(ctx, s, in)
-			if err != nil || version != fmt.Sprint(m.version) {
+			if err != nil || version != strconv.FormatInt(m.version, 10) {
 				rt.Fatalf("scan: %v, of version %q, want %d", err, version, m.version)
 			}
 			var want []*kv.Entry

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,7 +85,7 @@ func TestSlowWatcher(t *testing.T) {
 				create(t, s, "first", "v")
 				synctest.Wait() // it is on its way
 				for i := range c.changes {
-					create(t, s, fmt.Sprint(i), "v")
+					create(t, s, strconv.Itoa(i), "v")
 				}
 				close(reads)
 				err := <-ended
@@ -161,7 +162,7 @@ func TestScanIsOneMoment(t *testing.T) {
 		if err := s.Scan(&kv.ScanRequest{}, st); err != nil || seen != n {
 			t.Errorf("%d keys, %v", seen, err)
 		}
-		if st.version() != fmt.Sprint(n) {
+		if st.version() != strconv.Itoa(n) {
 			t.Errorf("the scan says that it is of version %s", st.version())
 		}
 		// Its client ends it.

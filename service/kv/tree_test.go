@@ -2,9 +2,9 @@ package kv
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -53,7 +53,7 @@ func TestTreeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var root *node
 		model := map[string]int64{}
-		key := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(0, 3000).Draw(t, "key")) })
+		key := rapid.Custom(func(t *rapid.T) string { return strconv.Itoa(rapid.IntRange(0, 3000).Draw(t, "key")) })
 		type view struct {
 			root  *node
 			model map[string]int64
@@ -85,13 +85,13 @@ func TestTreeModel(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0: // a run of keys
 				for i := range n {
-					put(fmt.Sprint(first + i))
+					put(strconv.Itoa(first + i))
 				}
 			case 1:
 				put(key.Draw(t, "put"))
 			case 2: // most of a range goes
 				for i := range n * 4 {
-					if k := fmt.Sprint(first + i); model[k] != 0 && i%7 != 0 {
+					if k := strconv.Itoa(first + i); model[k] != 0 && i%7 != 0 {
 						delete(model, k)
 						root = root.remove([]byte(k))
 					}
