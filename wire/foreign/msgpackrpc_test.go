@@ -19,7 +19,7 @@ func TestMsgpack5Client(t *testing.T) {
 		check(t, runNode(t, "msgpack5-client.js", map[string]any{"port": port}), map[string]string{
 			"sum": `[1,1,null,{"sum":41}]`, "lowestID": `[1,0,null,{"sum":0}]`, "highestID": `[1,4294967295,null,{"sum":0}]`,
 			"widths": "[" + strings.Repeat("true,", 18) + "true]", "text": `true`, "bytes": `true`, "document": `true`, "large": `true`,
-			"created": `[1,22,null,{}]`, "inFlight": `100`,
+			"created": `[1,22,null,{"version":1}]`, "inFlight": `100`,
 			"failed":  `[{"code":5,"message":"no such thing: ü","details":` + detail + `},null]`,
 			"unknown": `12`, "wrongParams": `3`,
 			"mapped": `{"jsonrpc":"2.0","result":41,"id":"id"}`, "mappedNamed": `{"sum":3}`, "mappedText": `true`,
