@@ -179,10 +179,12 @@ func (t *Target) parseOptions(s, query string) error {
 	if err != nil {
 		return targetError(s, "its options are malformed: %v", err)
 	}
-	t.Options = map[string]string{}
 	for name, vs := range values {
 		if len(vs) > 1 {
 			return targetError(s, "option %s is given %d times", name, len(vs))
+		}
+		if t.Options == nil {
+			t.Options = map[string]string{}
 		}
 		t.Options[name] = vs[0]
 	}

@@ -106,7 +106,7 @@ func TestParseShape(t *testing.T) {
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{
 		"rest://:8080", "jsonrpc+http+tls://[::1]:1/rpc?ca=a%20b&servername=x", "grpc://a:1,b:2?codec=json",
-		"jsonrpc+unix:///run/x.sock?cancel=off", "msgpackrpc://h:1?meta=on",
+		"jsonrpc+unix:///run/x.sock?cancel=off", "msgpackrpc://h:1?meta=on", "rest://:1?&",
 	} {
 		f.Add(s)
 	}
