@@ -51,9 +51,20 @@ const (
 
 // A queue has the writes that wait for their group.
 type queue struct {
+	maxGroup      int
+	maxGroupBytes int64
+
 	mu      sync.Mutex
 	busy    bool // somebody leads
 	waiting []*write
+}
+
+// init bounds groups by a part of what is kept for those who watch: with more at
+// once, one who has seen all that there was would have missed changes. A write
+// is up to two changes, for it may find that its key has expired.
+func (q *queue) init(o Options) {
+	q.maxGroup = max(min(maxGroup, o.History/4), 1)
+	q.maxGroupBytes = min(maxGroupBytes, o.HistoryBytes/2)
 }
 
 // do makes a change and waits until it is made.
@@ -92,12 +103,14 @@ func (s *Store) do(w *write) error {
 func (q *queue) take() []*write {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n, size := 0, 0
-	for n < len(q.waiting) && n < maxGroup {
-		if it := q.waiting[n].item; it != nil {
-			size += len(it.Value)
+	n, size := 0, int64(0)
+	for n < len(q.waiting) && n < q.maxGroup {
+		w := q.waiting[n]
+		size += overhead + int64(len(w.key))
+		if w.item != nil {
+			size += int64(len(w.item.Value))
 		}
-		if size > maxGroupBytes && n > 0 {
+		if size > q.maxGroupBytes && n > 0 {
 			break
 		}
 		n++
@@ -169,7 +182,9 @@ func (s *Store) failed(group []*write, err error) {
 		s.broken = err
 	}
 	for _, w := range group {
-		if w.err == nil {
+		// A refusal by what the group did before it, such as that the key is gone,
+		// is as unknown as that, if it is not known whether the group is stored.
+		if w.err == nil || !noSpace {
 			w.err = commitFailed(w.key, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -164,6 +165,82 @@ func TestBrokenDisk(t *testing.T) {
 	}
 	if _, err := s.Retrieve(t.Context(), &kv.RetrieveRequest{Key: []byte("k")}); status.Code(err) != codes.NotFound {
 		t.Errorf("what may not be stored is seen: %v", err)
+	}
+}
+
+// Nobody is answered by a group that the disk has lost: that a key was gone is
+// as unknown as its removal.
+func TestBrokenGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		written := make(chan error)
+		s := startFake(t, &fake{commit: func([]kv.Change) error { return <-written }})
+		go func() { written <- nil }()
+		create(t, s, "k", "v")
+		errs := make([]error, 3)
+		for i, call := range []func() error{
+			func() error { _, err := s.Create(t.Context(), &kv.CreateRequest{Key: []byte("first")}); return err },
+			func() error { _, err := s.Delete(t.Context(), &kv.DeleteRequest{Key: []byte("k")}); return err },
+			func() error { _, err := s.Update(t.Context(), &kv.UpdateRequest{Key: []byte("k")}); return err },
+		} {
+			go func() { errs[i] = call() }()
+			synctest.Wait()
+		}
+		written <- nil
+		written <- errors.New("input/output error")
+		synctest.Wait()
+		if errs[0] != nil {
+			t.Error(errs[0])
+		}
+		for _, err := range errs[1:] {
+			if code, reason, _, _, _ := details(err); code != codes.Internal || reason != kv.ReasonDiskFailed {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+// A group is small beside what is kept for watchers: one who keeps up misses
+// nothing of it.
+func TestGroupsAreWatched(t *testing.T) {
+	const n = 60
+	for name, opts := range map[string]kv.Options{
+		"by changes": {History: 20},
+		"by bytes":   {HistoryBytes: 20 << 10},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := make(chan struct{})
+			f := &fake{commit: func([]kv.Change) error {
+				<-begin
+				time.Sleep(1) // until the watcher has taken what there was
+				return nil
+			}}
+			s, err := kv.Open(opts, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			r := record(ctx, s, &kv.WatchRequest{})
+			var writing sync.WaitGroup
+			for i := range n {
+				writing.Go(func() {
+					if _, err := s.Create(t.Context(), &kv.CreateRequest{Key: fmt.Append(nil, i), Value: make([]byte, 1<<10-200)}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			close(begin)
+			writing.Wait()
+			synctest.Wait()
+			if got := len(r.seen()); got != n {
+				t.Errorf("%s: the watcher was told of %d changes, want %d; it ended with %v", name, got, n, r.err)
+			}
+			cancel()
+			<-r.ended
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -98,6 +98,7 @@ func New(opts Options) *Store {
 	s := &Store{opts: opts.withDefaults()}
 	s.now.Store(&state{})
 	s.feed.init(s.opts, 0)
+	s.queue.init(s.opts)
 	s.views.most = s.opts.MaxStale
 	return s
 }

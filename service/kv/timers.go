@@ -72,7 +72,7 @@ func (s *Store) sweep() {
 	}
 	now := time.Now().UnixNano()
 	var group []*write
-	for _, it := range s.timers.expired(now, maxSweep) {
+	for _, it := range s.timers.expired(now, min(maxSweep, s.queue.maxGroup)) {
 		group = append(group, &write{kind: Expired, key: it.Key, version: it.Version})
 	}
 	if len(group) == 0 {

@@ -84,19 +84,20 @@ func (n *node) insert(it *Item) (left, right *node, sep string) {
 	return (&node{kids: with(n.kids, i, 1, left, right), seps: with(n.seps, i, 0, sep)}).split()
 }
 
-// split halves a node that is too wide. The halves share its arrays: they are
-// never appended to.
+// split halves a node that is too wide. Each half has arrays of its own: one that
+// was shared would keep the items of the other half, with their values, when they
+// have long been replaced there.
 func (n *node) split() (left, right *node, sep string) {
 	switch {
 	case len(n.items) > width:
 		half := len(n.items) / 2
 		// A string of its own: one that shared the item's memory would keep the
 		// value, too, for as long as the tree is divided here.
-		return &node{items: n.items[:half]}, &node{items: n.items[half:]}, string(n.items[half].Key)
+		return &node{items: slices.Clone(n.items[:half])}, &node{items: slices.Clone(n.items[half:])}, string(n.items[half].Key)
 	case len(n.kids) > width:
 		half := len(n.kids) / 2
-		return &node{kids: n.kids[:half], seps: n.seps[:half-1]},
-			&node{kids: n.kids[half:], seps: n.seps[half:]}, n.seps[half-1]
+		return &node{kids: slices.Clone(n.kids[:half]), seps: slices.Clone(n.seps[:half-1])},
+			&node{kids: slices.Clone(n.kids[half:]), seps: slices.Clone(n.seps[half:])}, n.seps[half-1]
 	}
 	return n, nil, ""
 }

@@ -3,9 +3,11 @@ package kv
 import (
 	"bytes"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
+	"weak"
 
 	"pgregory.net/rapid"
 )
@@ -113,4 +115,37 @@ func TestTreeModel(t *testing.T) {
 			t.Fatalf("all keys are removed, and %d items are left", len(root.items))
 		}
 	})
+}
+
+// What has been replaced is not kept by a part of the tree that has not changed
+// since: a value may have megabytes.
+func TestTreeLetsGo(t *testing.T) {
+	const n = 2000 // leaves and inner nodes are split
+	put := func(root *node, i int) (*node, weak.Pointer[Item]) {
+		it := NewItem([]byte{byte(i >> 8), byte(i)}, nil, 1, 0)
+		return root.put(it), weak.Make(it)
+	}
+	var root *node
+	old := make([]weak.Pointer[Item], n)
+	for i := range n {
+		root, old[i] = put(root, i)
+	}
+	// Every second leaf is as it was made, beside one that is not.
+	replaced := func(i int) bool { return i/(width/2)%2 == 1 }
+	for i := range n {
+		if replaced(i) {
+			root, _ = put(root, i)
+		}
+	}
+	runtime.GC()
+	kept := 0
+	for i, w := range old {
+		if replaced(i) && w.Value() != nil {
+			kept++
+		}
+	}
+	if kept > 0 {
+		t.Errorf("%d items that were replaced are still kept", kept)
+	}
+	runtime.KeepAlive(root)
 }
