@@ -62,8 +62,10 @@ type circuit struct {
 	// does not count any more.
 	term  uint64
 	until time.Time // it is open
-	// Of the half open state.
+	// Of the half open state. Probes count as under way until the moment lapsed,
+	// for one may never end, such as a stream in which nothing happens.
 	probing, succeeded int
+	lapsed             time.Time
 	// Of the closed one: the outcomes of the last slices, the newest at head.
 	window [slicesOfWindow]outcomes
 	head   int
@@ -89,9 +91,13 @@ func (c *circuit) begin() (term uint64, err error) {
 		c.become(HalfOpen)
 	}
 	if c.probing >= c.Probes {
-		return 0, &OpenError{Name: c.name}
+		if time.Until(c.lapsed) > 0 {
+			return 0, &OpenError{Name: c.name}
+		}
+		c.probing = 0
 	}
 	c.probing++
+	c.lapsed = time.Now().Add(c.OpenFor)
 	return c.term, nil
 }
 
@@ -108,7 +114,7 @@ func (c *circuit) end(term uint64, err error) {
 	}
 	counts := fails || status.Code(err) != codes.Canceled
 	if c.state == HalfOpen {
-		c.probing--
+		c.probing = max(c.probing-1, 0) // it may have lapsed
 		switch {
 		case fails:
 			c.become(Open)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -436,6 +437,63 @@ func TestHedge(t *testing.T) {
 
 // Hedges take from the budget, or a slow server would get a multiple of its
 // load.
+// A probe that says nothing does not keep the breaker half open for ever.
+func TestSilentProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t, resilience.Policy{Default: resilience.Rules{Attempts: 1}, Breaker: &resilience.Breaker{MinCalls: 1}})
+		hang := make(chan struct{})
+		s := &script{answer: func(_ context.Context, n int) error {
+			switch n {
+			case 1:
+				return unavailable("x")
+			case 2:
+				<-hang
+				return unavailable("too late to count")
+			}
+			return nil
+		}}
+		call := func() error { return g.Unary(t.Context(), get, &ticket{}, &ticket{}, nil, s.invoke) }
+		_ = call()
+		time.Sleep(5 * time.Second)
+		var probe sync.WaitGroup
+		probe.Go(func() { _ = call() })
+		time.Sleep(5*time.Second - 1)
+		if err := call(); err == nil || !strings.Contains(err.Error(), "half open") {
+			t.Errorf("beside the probe: %v", err)
+		}
+		time.Sleep(1)
+		for range 2 {
+			if err := call(); err != nil {
+				t.Errorf("after as long as it was open: %v", err)
+			}
+		}
+		close(hang)
+		probe.Wait()
+		if err := call(); err != nil {
+			t.Errorf("after the late probe: %v", err)
+		}
+	})
+}
+
+// Of a call that ends while a hedge is under way it is not known that it has not
+// run.
+func TestFateBesideAHedge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t, resilience.Policy{Default: resilience.Rules{HedgeAfter: time.Second}})
+		s := &script{answer: func(ctx context.Context, n int) error {
+			if n == 1 {
+				<-ctx.Done()
+				return status.FromContextError(ctx.Err()).Err()
+			}
+			return notRun(status.Error(codes.PermissionDenied, "refused"))
+		}}
+		err := g.Unary(t.Context(), get, &ticket{}, &ticket{}, nil, s.invoke)
+		if status.Code(err) != codes.PermissionDenied || !everywire.MayHaveRun(err) {
+			t.Errorf("%v, may have run: %v", err, everywire.MayHaveRun(err))
+		}
+	})
+}
+
 func TestHedgesHaveABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t, resilience.Policy{Default: resilience.Rules{HedgeAfter: time.Second, Attempts: 2}, Budget: resilience.Budget{Tokens: 20}})
@@ -464,6 +522,15 @@ func TestPanicOfAnAttempt(t *testing.T) {
 			s := &script{answer: func(context.Context, int) error { panic("in the encoding") }}
 			_ = g.Unary(t.Context(), get, &ticket{}, &ticket{}, nil, s.invoke)
 		}()
+	}
+}
+
+// An attempt that ends its goroutine is no reply.
+func TestAttemptEndsItsGoroutine(t *testing.T) {
+	g := newGuard(t, resilience.Policy{Default: resilience.Rules{HedgeAfter: time.Second}})
+	s := &script{answer: func(context.Context, int) error { runtime.Goexit(); return nil }}
+	if err := g.Unary(t.Context(), get, &ticket{}, &ticket{}, nil, s.invoke); status.Code(err) != codes.Internal {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -544,6 +611,49 @@ func TestStreamIsBegunAgain(t *testing.T) {
 				t.Errorf("%s: the last stream was sent %v", name, last)
 			}
 		})
+	}
+}
+
+// A longLived context counts what waits for its end.
+type longLived struct {
+	context.Context
+	done    chan struct{}
+	waiting int
+}
+
+func (c *longLived) Done() <-chan struct{} { return c.done }
+
+func (c *longLived) AfterFunc(func()) (stop func() bool) {
+	c.waiting++
+	return func() bool { c.waiting--; return true }
+}
+
+// A stream that is over leaves nothing behind in the context of its caller, which
+// may live as long as the program; the one reply to a stream of requests is its
+// end.
+func TestStreamIsOver(t *testing.T) {
+	for name, test := range map[string]struct {
+		desc    grpc.StreamDesc
+		opening error
+		stream  fakeStream
+	}{
+		"one reply":        {grpc.StreamDesc{ClientStreams: true}, nil, fakeStream{left: 1}},
+		"replies":          {grpc.StreamDesc{ServerStreams: true}, nil, fakeStream{left: 1, end: io.EOF}},
+		"an error":         {grpc.StreamDesc{ServerStreams: true}, nil, fakeStream{end: status.Error(codes.NotFound, "x")}},
+		"cannot be opened": {grpc.StreamDesc{ServerStreams: true}, status.Error(codes.NotFound, "x"), fakeStream{}},
+	} {
+		ctx := &longLived{Context: context.Background(), done: make(chan struct{})}
+		finished := 0
+		streamer := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+			return &test.stream, test.opening
+		}
+		s, err := newGuard(t, resilience.Policy{}).Stream(ctx, &test.desc, nil, get, streamer, grpc.OnFinish(func(error) { finished++ }))
+		for i := 0; err == nil && i < 2 && (i == 0 || test.desc.ServerStreams); i++ {
+			err = s.RecvMsg(nil)
+		}
+		if finished != 1 || ctx.waiting != 0 {
+			t.Errorf("%s: OnFinish was called %d times, and %d functions wait for the end of the context", name, finished, ctx.waiting)
+		}
 	}
 }
 

@@ -3,6 +3,9 @@ package resilience
 import (
 	"context"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // A runner is one attempt of a call that has several under way.
@@ -70,6 +73,9 @@ func (x *exchange) hedged(ctx context.Context) error {
 				due = true
 				timer.Reset(v.wait)
 			case v.final, running == 0 && !due:
+				if running > 0 {
+					x.ran = true // one of the others may have
+				}
 				r.deliver(x.opts)
 				return x.fate(last)
 			}
@@ -104,6 +110,7 @@ func (x *exchange) run(ctx context.Context, r *runner, results chan<- *runner) {
 	defer func() {
 		if !returned {
 			r.panic = recover()
+			r.err = status.Error(codes.Internal, "the attempt ended its goroutine")
 		}
 		results <- r
 	}()

@@ -39,7 +39,7 @@ type Policy struct {
 // defaults.
 type Rules struct {
 	// Attempts is how often a call is sent at most, the first time included: 4 by
-	// default, and at most 10. With 1 no call is sent again.
+	// default, and at most 100. With 1 no call is sent again.
 	Attempts int
 	// Backoff is the longest wait before the second attempt, 50 ms by default.
 	// It doubles with each attempt, up to MaxBackoff, 2 s by default. The wait is
@@ -87,7 +87,8 @@ type Breaker struct {
 	// OpenFor is how long it stays open, 5 s by default.
 	OpenFor time.Duration
 	// Probes is how many calls are let through at a time when it is half open,
-	// and must succeed to close it; 1 by default.
+	// and must succeed to close it; 1 by default. When none has ended for OpenFor
+	// as many others are let through.
 	Probes int
 	// Fails reports whether an error of an attempt is the server's failure. By
 	// default Unavailable and DeadlineExceeded are. An error that is not counts as

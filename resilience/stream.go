@@ -26,8 +26,6 @@ func (g *Guard) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 	if c.rules.WaitForReady {
 		opts = append([]grpc.CallOption{grpc.WaitForReady(true)}, opts...)
 	}
-	// A stream has no end that its owner must tell, and its context is over at
-	// the deadline at the latest.
 	ctx, stop, err := g.chained(ctx)
 	if err != nil {
 		for _, f := range finish {
@@ -35,10 +33,9 @@ func (g *Guard) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 		}
 		return nil, err
 	}
-	context.AfterFunc(ctx, stop)
-	s := &stream{call: c, ctx: ctx, finish: finish, open: func(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s := &stream{call: c, ctx: ctx, stop: stop, finish: finish, open: func(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		return streamer(ctx, desc, cc, method, opts...)
-	}, opts: opts, single: !desc.ClientStreams}
+	}, opts: opts, single: !desc.ClientStreams, oneReply: !desc.ServerStreams}
 	if err := s.begin(nil); err != nil {
 		s.over(err)
 		return nil, err
@@ -60,13 +57,15 @@ func (g *Guard) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 // A stream is a grpc.ClientStream that may be begun again.
 type stream struct {
 	call
-	ctx    context.Context //nolint:containedctx // that of the attempts
-	opts   []grpc.CallOption
-	open   func(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStream, error)
-	single bool // it has one request
-	once   sync.Once
-	finish []func(error)
-	failed error // how the attempt before failed, nil for the first
+	ctx      context.Context //nolint:containedctx // that of the attempts
+	opts     []grpc.CallOption
+	open     func(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStream, error)
+	stop     context.CancelFunc // ends ctx
+	single   bool               // it has one request
+	oneReply bool
+	once     sync.Once
+	finish   []func(error)
+	failed   error // how the attempt before failed, nil for the first
 
 	mu        sync.Mutex
 	unwatch   func() bool // stops what waits for the end of ctx
@@ -148,6 +147,9 @@ func (s *stream) attempt() (err error) {
 	if errors.Is(err, io.EOF) {
 		return nil // RecvMsg says why
 	}
+	if err != nil {
+		s.circuit.end(a.term, err)
+	}
 	return err
 }
 
@@ -183,6 +185,9 @@ func (s *stream) RecvMsg(m any) error {
 		err := s.current().RecvMsg(m)
 		if err == nil {
 			s.commit(nil)
+			if s.oneReply {
+				s.over(nil) // nobody asks for another
+			}
 			return nil
 		}
 		if err == io.EOF { //nolint:errorlint // as gRPC returns it
@@ -254,6 +259,7 @@ func (s *stream) over(err error) {
 		if unwatch != nil {
 			unwatch()
 		}
+		s.stop()
 		for _, f := range s.finish {
 			f(err)
 		}
