@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,6 +68,7 @@ func TestStress(t *testing.T) {
 					if shots[i] = append(shots[i], sh); len(shots[i]) == 200 {
 						return
 					}
+					runtime.Gosched()
 				}
 			})
 		}
@@ -85,6 +87,7 @@ func TestStress(t *testing.T) {
 						t.Errorf("shared-%d was %d of version %d, and then %d of version %d", n, count(l.Value), l.Version, count(out.Value), out.Version)
 					}
 					last[n] = out
+					runtime.Gosched() // a writer that was woken comes next, not after a slice of time
 				}
 			})
 		}
