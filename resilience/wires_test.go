@@ -374,6 +374,7 @@ func TestAttemptsAreVisible(t *testing.T) {
 // Every way to call works on every wire.
 func TestCallStyles(t *testing.T) {
 	onEveryWire(t, func(t *testing.T, shape string) {
+		t.Parallel()
 		reg := everywire.NewRegistry()
 		var now, most atomic.Int64
 		everywire.Handle(reg, "style.Style/Echo", func(_ context.Context, in *ticket) (*ticket, error) {
