@@ -461,7 +461,7 @@ func TestSilentProbe(t *testing.T) {
 		if err := call(); err == nil || !strings.Contains(err.Error(), "half open") {
 			t.Errorf("beside the probe: %v", err)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		for range 2 {
 			if err := call(); err != nil {
 				t.Errorf("after as long as it was open: %v", err)

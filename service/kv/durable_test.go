@@ -211,7 +211,7 @@ func TestGroupsAreWatched(t *testing.T) {
 			begin := make(chan struct{})
 			f := &fake{commit: func([]kv.Change) error {
 				<-begin
-				time.Sleep(1) // until the watcher has taken what there was
+				time.Sleep(time.Nanosecond) // until the watcher has taken what there was
 				return nil
 			}}
 			s, err := kv.Open(opts, f)

@@ -142,6 +142,45 @@ func TestFullDisk(t *testing.T) {
 	intact(after)
 }
 
+// fileLimitEnv has the folder in the environment of the process whose files must
+// not grow.
+const fileLimitEnv = "KV_DISK_FILE_LIMIT_DIR"
+
+// A process that may not make its files larger is one whose disk is full: what
+// fits is stored later, too.
+func TestFileLimit(t *testing.T) {
+	if dir := os.Getenv(fileLimitEnv); dir != "" {
+		underFileLimit(t, dir)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestFileLimit$") // the limit is of a process
+	cmd.Env = append(os.Environ(), fileLimitEnv+"="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func underFileLimit(t *testing.T, dir string) {
+	s := open(t, dir)
+	create(t, s, "before", "value")
+	info, err := os.Stat(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := syscall.Rlimit{Cur: uint64(info.Size()), Max: uint64(info.Size())}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Create(t.Context(), &kv.CreateRequest{Key: []byte("large"), Value: make([]byte, 1<<20)})
+	if code, text := status.Code(err), fmt.Sprint(err); code != codes.ResourceExhausted || !strings.Contains(text, "file too large") {
+		t.Fatalf("a value that does not fit: %v", err)
+	}
+	create(t, s, "after", "fits")
+	if got := get(t, s, "before") + get(t, s, "after"); got != "valuefits" {
+		t.Errorf("found %q", got)
+	}
+}
+
 func isDiskFull(t *testing.T, err error, key string) {
 	t.Helper()
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "no space left") {

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// noSpace are the errors of a disk, or a user's share of it, that is full.
-var noSpace = []error{syscall.ENOSPC, syscall.EDQUOT}
+// noSpace are the errors of a disk, or a user's share of it, that is full, and of
+// a file that must not grow.
+var noSpace = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 
 // syncDir makes a new file's name outlive the system: the file's own sync does
 // not.
