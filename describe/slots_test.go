@@ -15,6 +15,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/capnp"
 	"github.com/everywire/everywire/codec/flatbuffers"
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 )
@@ -38,18 +39,13 @@ func TestKVCapnProtoIsCurrent(t *testing.T) {
 // runTool runs a compiler of Debian's on a file with the text.
 func runTool(t *testing.T, tool, pkg, name string, text []byte, args ...string) {
 	t.Helper()
-	if _, err := exec.LookPath(tool); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(tool, "is not installed")
-		}
-		t.Skipf("%s is not installed (Debian: %s)", tool, pkg)
-	}
+	path := needs.Program(t, tool, "apt-get install "+pkg)
 	dir := t.TempDir()
 	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(tool, append(args, file)...)
+	c := exec.Command(path, append(args, file)...)
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
 		t.Fatalf("%s: %v\n%s\n%s", tool, err, out, text)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 	"github.com/everywire/everywire/service/kv"
@@ -53,19 +54,14 @@ func TestKVThriftIsCurrent(t *testing.T) {
 // much in what they refuse.
 func compileThrift(t *testing.T, text []byte) {
 	t.Helper()
-	if _, err := exec.LookPath("thrift"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("thrift is not installed")
-		}
-		t.Skip("thrift is not installed (Debian: thrift-compiler)")
-	}
+	thrift := needs.Program(t, "thrift", "apt-get install thrift-compiler")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "services.thrift")
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, language := range []string{"go", "java", "py", "cpp"} {
-		out, err := exec.Command("thrift", "-strict", "-o", dir, "--gen", language, file).CombinedOutput()
+		out, err := exec.Command(thrift, "-strict", "-o", dir, "--gen", language, file).CombinedOutput()
 		if err != nil {
 			t.Fatalf("thrift --gen %s: %v\n%s\n%s", language, err, out, text)
 		}

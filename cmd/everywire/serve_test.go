@@ -5,13 +5,13 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/wire"
 )
 
@@ -125,26 +125,11 @@ func TestCallUnknownMethodsAndDocuments(t *testing.T) {
 	}
 }
 
-// tool returns the path of a program that a test needs. Where it is missing
-// the test is skipped, but not in CI.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is missing, and CI must have it", name)
-	}
-	t.Skipf("SKIPPED: %s is not installed", name)
-	return ""
-}
-
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, tool(t, name), args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, needs.Program(t, name, "see CONTRIBUTING.md"), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/capnp/internal/widecapnp"
 	"github.com/everywire/everywire/describe"
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 	"github.com/everywire/everywire/service/kv"
@@ -174,13 +175,7 @@ func TestGeneratedReadsWide(t *testing.T) {
 
 func capnpTool(t testing.TB, stdin []byte, args ...string) []byte {
 	t.Helper()
-	if _, err := exec.LookPath("capnp"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("capnp is not installed")
-		}
-		t.Skip("capnp is not installed (Debian: capnproto)")
-	}
-	c := exec.Command("capnp", args...)
+	c := exec.Command(needs.Program(t, "capnp", "apt-get install capnproto"), args...)
 	c.Stdin = bytes.NewReader(stdin)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everywire/everywire/codec/flatbuffers/internal/wideflatbuffers"
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/schema/schematest"
 	"github.com/everywire/everywire/service/kv"
 	"github.com/everywire/everywire/service/kv/kvflatbuffers"
@@ -86,12 +87,7 @@ func TestGeneratedWritesKV(t *testing.T) {
 // flatc reads our bytes into JSON and writes that again, each by the schema: so
 // it finds every field in its place, and we find what it wrote.
 func TestReferenceReadsAndWrites(t *testing.T) {
-	if _, err := exec.LookPath("flatc"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("flatc is not installed")
-		}
-		t.Skip("flatc is not installed (Debian: flatbuffers-compiler)")
-	}
+	program := needs.Program(t, "flatc", "apt-get install flatbuffers-compiler")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "wide.bin")
 	in := schematest.Full()
@@ -101,7 +97,7 @@ func TestReferenceReadsAndWrites(t *testing.T) {
 	flatc := func(args ...string) {
 		t.Helper()
 		args = append([]string{"-o", dir, "--root-type", "wide.Wide", "--raw-binary", "--strict-json"}, args...)
-		if out, err := exec.Command("flatc", args...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
 			t.Fatalf("flatc: %v\n%s", err, out)
 		}
 	}

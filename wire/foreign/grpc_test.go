@@ -19,6 +19,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/protobuf"
 	"github.com/everywire/everywire/describe"
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 )
@@ -186,11 +187,11 @@ func (s *service) wantEnded(t *testing.T, n int) {
 func runPython(t *testing.T, script string, args map[string]any, dir string, names []string) map[string]json.RawMessage {
 	t.Helper()
 	const install = "on Debian, apt-get install protobuf-compiler libprotobuf-dev python3-grpcio python3-protobuf"
-	protoc := need(t, "protoc", install)
+	protoc := needs.Program(t, "protoc", install)
 	// Debian's own, which has Debian's packages.
 	const python = "/usr/bin/python3"
 	if err := exec.CommandContext(t.Context(), python, "-c", "import grpc, google.protobuf").Run(); err != nil {
-		missing(t, "Python's grpc is not installed: "+install)
+		needs.Missing(t, "Python's grpc is not installed: "+install)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -3,34 +3,16 @@ package foreign
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/everywire/everywire/internal/needs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// need returns the path of a program that a test cannot do without.
-func need(t *testing.T, program, install string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		missing(t, program+" is not installed: "+install)
-	}
-	return path
-}
-
-// missing ends a test whose peer is not there. In CI every peer must be.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatal(what)
-	}
-	t.Skip("SKIPPED: " + what)
-}
 
 // npmVersions are the packages that the scripts are written for.
 func npmVersions(t *testing.T) map[string]string {
@@ -46,17 +28,17 @@ func npmVersions(t *testing.T) map[string]string {
 // the right versions.
 func needNode(t *testing.T) string {
 	t.Helper()
-	node := need(t, "node", "on Debian, apt-get install nodejs npm")
+	node := needs.Program(t, "node", "on Debian, apt-get install nodejs npm")
 	for name, want := range npmVersions(t) {
 		var pkg struct {
 			Version string `json:"version"`
 		}
 		file := filepath.Join("testdata", "node", "node_modules", name, "package.json")
 		if _, err := os.Stat(file); err != nil {
-			missing(t, "the npm package "+name+" is not installed: npm ci --prefix wire/foreign/testdata/node")
+			needs.Missing(t, "the npm package "+name+" is not installed: npm ci --prefix wire/foreign/testdata/node")
 		}
 		if readJSON(t, file, &pkg); pkg.Version != want {
-			missing(t, "the npm package "+name+" is "+pkg.Version+", not "+want+": npm ci --prefix wire/foreign/testdata/node")
+			needs.Missing(t, "the npm package "+name+" is "+pkg.Version+", not "+want+": npm ci --prefix wire/foreign/testdata/node")
 		}
 	}
 	return node

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/service/arith"
 )
 
@@ -17,7 +18,7 @@ import (
 // leaves no files.
 func nvimCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	nvim := need(t, "nvim", "on Debian, apt-get install neovim")
+	nvim := needs.Program(t, "nvim", "on Debian, apt-get install neovim")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, nvim, append([]string{"--headless", "--clean", "-n", "-i", "NONE"}, args...)...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/service/employees"
 	"github.com/everywire/everywire/service/kv"
 )
@@ -14,9 +15,9 @@ import (
 // TestOnePort: curl, grpcurl, jayson, msgpack5 and a browser use one store and
 // one list of people, by seven wires on one port.
 func TestOnePort(t *testing.T) {
-	curl := need(t, "curl", "on Debian, apt-get install curl")
-	grpcurl := need(t, "grpcurl", "go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest")
-	chromium := need(t, "chromium", "on Debian, apt-get install chromium")
+	curl := needs.Program(t, "curl", "on Debian, apt-get install curl")
+	grpcurl := needs.Program(t, "grpcurl", "go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest")
+	chromium := needs.Program(t, "chromium", "on Debian, apt-get install chromium")
 	service := newService()
 	employees.New(employees.Options{}).Register(service.reg)
 	addr := service.serve(t, "any://127.0.0.1:0")

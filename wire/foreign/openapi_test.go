@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/internal/needs"
 )
 
 type (
@@ -138,7 +139,7 @@ func TestOpenAPIClient(t *testing.T) {
 // widths, in light and in dark, loads nothing from elsewhere, makes no markup of
 // names and texts, and its forms make calls. SHOTS is a folder for pictures.
 func TestDocsPage(t *testing.T) {
-	chromium := need(t, "chromium", "on Debian, apt-get install chromium")
+	chromium := needs.Program(t, "chromium", "on Debian, apt-get install chromium")
 	page := "http://" + withStaff(newService()).serve(t, "rest://127.0.0.1:0/api") + "/api/docs"
 	type try struct {
 		Method string            `json:"method"`

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/internal/needs"
 )
 
 type (
@@ -69,7 +70,7 @@ func withClock(s *service) *service {
 
 // TestStreamsOfPages: a browser's own fetch, EventSource and WebSocket.
 func TestStreamsOfPages(t *testing.T) {
-	chromium := need(t, "chromium", "on Debian, apt-get install chromium")
+	chromium := needs.Program(t, "chromium", "on Debian, apt-get install chromium")
 	base := "http://" + withClock(newService()).serve(t, "rest://127.0.0.1:0")
 	results := runNode(t, "stream-page.js", map[string]any{"chromium": chromium, "profile": t.TempDir(), "url": base})
 	problem := func(status, title, code string) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
@@ -221,13 +221,7 @@ func TestRegistrysOwnHealthServiceWins(t *testing.T) {
 
 // grpcurl is a client by others that knows a service from reflection only.
 func TestGrpcurl(t *testing.T) {
-	path, err := exec.LookPath("grpcurl")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("grpcurl is not in PATH, and CI is set: install it by go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4")
-		}
-		t.Skip("NOT TESTED against grpcurl: it is not in PATH; install it by go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4")
-	}
+	path := needs.Program(t, "grpcurl", "go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4")
 	addr, _ := start(t, testRegistry())
 	run := func(want string, args ...string) {
 		t.Helper()
