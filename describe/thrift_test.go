@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/internal/golden"
 	"github.com/everywire/everywire/internal/needs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
@@ -32,14 +33,7 @@ func kvMethods(t *testing.T) []*everywire.Method {
 // checkCurrent compares a schema file of kv with what we write today.
 func checkCurrent(t *testing.T, name string, text []byte) {
 	t.Helper()
-	path := filepath.Join("..", "service", "kv", "schemas", name)
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(have) != string(text) {
-		t.Errorf("%s is not current: run make generate. It should be\n%s", path, text)
-	}
+	golden.Check(t, filepath.Join("..", "service", "kv", "schemas", name), text, false)
 }
 
 func TestKVThriftIsCurrent(t *testing.T) {

@@ -2,23 +2,14 @@ package avro_test
 
 import (
 	"bytes"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/everywire/everywire/codec/avro"
+	"github.com/everywire/everywire/internal/allocs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 type lists struct {
 	Longs []int64               `wire:"1"`
@@ -59,7 +50,7 @@ func TestHostileClaims(t *testing.T) {
 			if err := skips.Decode(framed(t, new(lists), "00 00 00 00 00 00"), msg); err != nil { // plans are made once
 				t.Fatal(err)
 			}
-			got := allocated(func() {
+			got := allocs.Bytes(func() {
 				if err := skips.Decode(data, msg); err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%s, %s: %v, want %q", name, kind, err, c.want)
 				}

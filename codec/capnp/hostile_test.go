@@ -2,7 +2,6 @@ package capnp
 
 import (
 	"bytes"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/everywire/everywire/internal/allocs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 )
@@ -220,15 +220,6 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // Short messages that claim to be large ones.
 func TestAmplification(t *testing.T) {
 	for name, data := range map[string][]byte{
@@ -238,7 +229,7 @@ func TestAmplification(t *testing.T) {
 		"bytes as structs":        with(3, listTo(4, byteElements, 8*6000), make([]uint64, 6000)...),
 	} {
 		var err error
-		n := allocated(func() { err = Codec{}.Decode(data, new(small)) })
+		n := allocs.Bytes(func() { err = Codec{}.Decode(data, new(small)) })
 		if err == nil && name != "bytes as structs" { // a word is counted for each of these
 			t.Errorf("%s: a message of %d bytes was read", name, len(data))
 		}
@@ -261,7 +252,7 @@ func TestSharedStructsAreBounded(t *testing.T) {
 	}
 	data := segments(append(words, 0, 0))
 	var err error
-	n := allocated(func() { err = Codec{}.Decode(data, new(pair)) })
+	n := allocs.Bytes(func() { err = Codec{}.Decode(data, new(pair)) })
 	if err == nil || !strings.Contains(err.Error(), "the pointers lead to more than the message has") {
 		t.Errorf("%v", err)
 	}

@@ -1,7 +1,6 @@
 package capnp
 
 import (
-	"math"
 	"reflect"
 	"slices"
 
@@ -134,31 +133,11 @@ func (e *encoder) numbers(f *field, v reflect.Value, at int) error {
 	if err != nil {
 		return err
 	}
-	switch list := v.Addr().Interface().(type) {
-	case *[]int64:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], uint64(n)) //nolint:gosec // its two's complement
-		}
-	case *[]int:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], uint64(n)) //nolint:gosec // its two's complement
-		}
-	case *[]uint64:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], n)
-		}
-	case *[]int32:
-		for i, n := range *list {
-			order.PutUint32(e.b[at+4*i:], uint32(n)) //nolint:gosec // its two's complement
-		}
-	case *[]float64:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], math.Float64bits(n))
-		}
-	default:
-		for i := range v.Len() {
-			e.scalar(f.kind, v.Index(i), at, i*f.bits)
-		}
+	if plain.PutNumbers(e.b[at:], v) {
+		return nil
+	}
+	for i := range v.Len() {
+		e.scalar(f.kind, v.Index(i), at, i*f.bits)
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
 package capnp
 
 import (
-	"math"
 	"reflect"
-	"strconv"
 
 	"github.com/everywire/everywire/codec/internal/plain"
 	"github.com/everywire/everywire/schema"
@@ -87,7 +85,7 @@ func (d *decoder) numbers(f *field, l *list, at int, v reflect.Value) error {
 	if l.bits < f.bits || (f.bits == 1) != (l.elements == bitElements) {
 		return d.errorf(at, "a list of other elements where ones of %d bits are needed", f.bits)
 	}
-	if l.step == f.bits && d.dense(l.at, l.n, v) {
+	if l.step == f.bits && plain.Numbers(d.data[l.at:], l.n, v) {
 		return nil
 	}
 	v.Grow(l.n) // of which each is at most eight times its bits
@@ -98,43 +96,6 @@ func (d *decoder) numbers(f *field, l *list, at int, v reflect.Value) error {
 		}
 	}
 	return nil
-}
-
-// dense reads numbers that lie one behind the other.
-func (d *decoder) dense(at, n int, v reflect.Value) bool {
-	switch list := v.Addr().Interface().(type) {
-	case *[]int64:
-		*list = make([]int64, n)
-		for i := range *list {
-			(*list)[i] = int64(order.Uint64(d.data[at+8*i:])) //nolint:gosec // its two's complement
-		}
-	case *[]int:
-		if strconv.IntSize < 64 {
-			return false // an element may be out of range
-		}
-		*list = make([]int, n)
-		for i := range *list {
-			(*list)[i] = int(order.Uint64(d.data[at+8*i:])) //nolint:gosec // its two's complement
-		}
-	case *[]uint64:
-		*list = make([]uint64, n)
-		for i := range *list {
-			(*list)[i] = order.Uint64(d.data[at+8*i:])
-		}
-	case *[]int32:
-		*list = make([]int32, n)
-		for i := range *list {
-			(*list)[i] = int32(order.Uint32(d.data[at+4*i:])) //nolint:gosec // its two's complement
-		}
-	case *[]float64:
-		*list = make([]float64, n)
-		for i := range *list {
-			(*list)[i] = math.Float64frombits(order.Uint64(d.data[at+8*i:]))
-		}
-	default:
-		return false
-	}
-	return true
 }
 
 // mapField reads a list of entries, in whatever order they are.

@@ -2,24 +2,15 @@ package cbor
 
 import (
 	"bytes"
-	"runtime"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/everywire/everywire/internal/allocs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire/wiretest/probepb"
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // A few bytes must not make the decoder reserve memory for what they claim.
 func TestHostileClaims(t *testing.T) {
@@ -49,7 +40,7 @@ func TestHostileClaims(t *testing.T) {
 				}
 				msg := newMsg()
 				_ = Codec{}.Decode(data, msg) // plans are made once
-				got := allocated(func() {
+				got := allocs.Bytes(func() {
 					if err := (Codec{}).Decode(data, msg); err == nil {
 						t.Errorf("%s %s %q: no error", target, name, key)
 					}
@@ -67,7 +58,7 @@ func TestHostileNestedClaims(t *testing.T) {
 	const size = 1 << 20
 	level := appendArrayHeader(nil, size) // and so many bytes do follow
 	data := append(bytes.Repeat(level, schema.MaxDepth-1), bytes.Repeat([]byte{0x1c}, size)...)
-	got := allocated(func() {
+	got := allocs.Bytes(func() {
 		var doc schema.Document
 		if err := (Codec{}).Decode(data, &doc); err == nil {
 			t.Error("no error")
@@ -128,7 +119,7 @@ func TestIndefiniteIsLinear(t *testing.T) {
 	data := bytes.Repeat([]byte{0x9f}, levels)
 	data = append(data, bytes.Repeat([]byte{0x5f, 0x41, 1, 0xff}, 1<<18)...)
 	data = append(data, bytes.Repeat([]byte{0xff}, levels)...)
-	got := allocated(func() {
+	got := allocs.Bytes(func() {
 		out, err := definite(data)
 		if err != nil || len(out) >= len(data) {
 			t.Errorf("%d bytes of %d, %v", len(out), len(data), err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
 
 	"github.com/everywire/everywire/codec/internal/plain"
 	"github.com/everywire/everywire/schema"
@@ -249,7 +248,7 @@ func (d *decoder) list(f *field, at int, v reflect.Value) error {
 	if err := d.enter(at); err != nil {
 		return err
 	}
-	if !d.numbers(start, n, v) {
+	if !plain.Numbers(d.data[start:], n, v) {
 		if v.Grow(min(n, reserve)); f.kind != schema.Struct {
 			v.Grow(n) // of which each is at most a few times its bytes
 		}
@@ -268,43 +267,6 @@ func (d *decoder) list(f *field, at int, v reflect.Value) error {
 // reserve is how many structs memory is made for before they are read: they may
 // be much larger than the bytes that they come from.
 const reserve = 64
-
-// numbers reads the lists that [encoder.numbers] writes.
-func (d *decoder) numbers(at, n int, v reflect.Value) bool {
-	switch list := v.Addr().Interface().(type) {
-	case *[]int64:
-		*list = make([]int64, n)
-		for i := range *list {
-			(*list)[i] = int64(order.Uint64(d.data[at+8*i:])) //nolint:gosec // its two's complement
-		}
-	case *[]int:
-		if strconv.IntSize < 64 {
-			return false // an element may be out of range
-		}
-		*list = make([]int, n)
-		for i := range *list {
-			(*list)[i] = int(order.Uint64(d.data[at+8*i:])) //nolint:gosec // its two's complement
-		}
-	case *[]uint64:
-		*list = make([]uint64, n)
-		for i := range *list {
-			(*list)[i] = order.Uint64(d.data[at+8*i:])
-		}
-	case *[]int32:
-		*list = make([]int32, n)
-		for i := range *list {
-			(*list)[i] = int32(order.Uint32(d.data[at+4*i:])) //nolint:gosec // its two's complement
-		}
-	case *[]float64:
-		*list = make([]float64, n)
-		for i := range *list {
-			(*list)[i] = math.Float64frombits(order.Uint64(d.data[at+8*i:]))
-		}
-	default:
-		return false
-	}
-	return true
-}
 
 // mapField reads a vector of entries, in whatever order they are.
 func (d *decoder) mapField(f *field, at int, v reflect.Value) error {

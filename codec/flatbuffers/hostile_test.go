@@ -2,13 +2,13 @@ package flatbuffers
 
 import (
 	"bytes"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/everywire/everywire/internal/allocs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 )
@@ -177,15 +177,6 @@ func chain(n, tables int, field string) []byte {
 	return b
 }
 
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // Offsets that share what they lead to are read so often as the bound says, and
 // no more: 40 levels of vectors with two offsets to the next one each would be
 // read 2^40 times.
@@ -193,7 +184,7 @@ func TestSharedTablesAreBounded(t *testing.T) {
 	b := chain(5, 40, "\x04\x00\x00\x00"+"\x02\x00\x00\x00\x08\x00\x00\x00\x04\x00\x00\x00")
 	b = append(b, "\xfc\xff\xff\xff\x04\x00\x04\x00"...) // a table whose vtable, behind it, has no field
 	var err error
-	n := allocated(func() { err = Codec{}.Decode(b, new(small)) })
+	n := allocs.Bytes(func() { err = Codec{}.Decode(b, new(small)) })
 	if err == nil || !strings.Contains(err.Error(), "the offsets lead to the same bytes too often") {
 		t.Errorf("%v", err)
 	}

@@ -1,7 +1,6 @@
 package flatbuffers
 
 import (
-	"math"
 	"reflect"
 
 	"github.com/everywire/everywire/codec/internal/plain"
@@ -15,7 +14,7 @@ func (e *encoder) list(f *field, v reflect.Value, at int) error {
 	}
 	n := v.Len()
 	elements := e.elements(at, n, f.size)
-	if !e.numbers(v, elements) {
+	if !plain.PutNumbers(e.b[elements:], v) {
 		for i := range n {
 			if err := e.value(&f.value, v.Index(i), elements+i*f.size); err != nil {
 				return plain.AtIndex(i, err)
@@ -31,36 +30,6 @@ func (e *encoder) elements(at, n, size int) int {
 	start := e.vector(at, min(size, 8))
 	e.setLen(start, n)
 	return e.zeros(n * size)
-}
-
-// numbers writes the elements of the most common lists of numbers, which go
-// without reflection for each one.
-func (e *encoder) numbers(v reflect.Value, at int) bool {
-	switch list := v.Addr().Interface().(type) {
-	case *[]int64:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], uint64(n)) //nolint:gosec // its two's complement
-		}
-	case *[]int:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], uint64(n)) //nolint:gosec // its two's complement
-		}
-	case *[]uint64:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], n)
-		}
-	case *[]int32:
-		for i, n := range *list {
-			order.PutUint32(e.b[at+4*i:], uint32(n)) //nolint:gosec // its two's complement
-		}
-	case *[]float64:
-		for i, n := range *list {
-			order.PutUint64(e.b[at+8*i:], math.Float64bits(n))
-		}
-	default:
-		return false
-	}
-	return true
 }
 
 // mapField writes a map as a vector of tables, sorted by key as FlatBuffers'

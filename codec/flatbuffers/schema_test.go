@@ -1,14 +1,13 @@
 package flatbuffers
 
 import (
-	"bytes"
 	"context"
 	"flag"
-	"os"
 	"testing"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/describe"
+	"github.com/everywire/everywire/internal/golden"
 	"github.com/everywire/everywire/schema/schematest"
 )
 
@@ -23,17 +22,5 @@ func TestSchemaIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "testdata/wide.fbs"
-	if *update {
-		if err := os.WriteFile(name, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, text) {
-		t.Errorf("%s is not current: run make generate. It should be\n%s", name, text)
-	}
+	golden.Check(t, "testdata/wide.fbs", text, *update)
 }

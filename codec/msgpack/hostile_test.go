@@ -2,23 +2,14 @@ package msgpack
 
 import (
 	"bytes"
-	"runtime"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/everywire/everywire/internal/allocs"
 	"github.com/everywire/everywire/schema"
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // A few bytes must not make the decoder reserve memory for what they claim.
 func TestHostileClaims(t *testing.T) {
@@ -43,7 +34,7 @@ func TestHostileClaims(t *testing.T) {
 				}
 				msg := newMsg()
 				_ = Codec{}.Decode(data, msg) // plans are made once
-				got := allocated(func() {
+				got := allocs.Bytes(func() {
 					if err := (Codec{}).Decode(data, msg); err == nil {
 						t.Errorf("%s %s %q: no error", target, name, key)
 					}
@@ -61,7 +52,7 @@ func TestHostileNestedClaims(t *testing.T) {
 	const size = 1 << 20
 	level := AppendArrayHeader(nil, size) // and so many bytes do follow
 	data := append(bytes.Repeat(level, schema.MaxDepth-1), bytes.Repeat([]byte{formatUnused}, size)...)
-	got := allocated(func() {
+	got := allocs.Bytes(func() {
 		var doc schema.Document
 		if err := (Codec{}).Decode(data, &doc); err == nil {
 			t.Error("no error")

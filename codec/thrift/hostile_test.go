@@ -2,23 +2,14 @@ package thrift_test
 
 import (
 	"bytes"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/everywire/everywire/codec/thrift"
+	"github.com/everywire/everywire/internal/allocs"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/schema/schematest"
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // A few bytes must not make the decoder reserve memory for what they claim.
 func TestHostileClaims(t *testing.T) {
@@ -47,7 +38,7 @@ func TestHostileClaims(t *testing.T) {
 		if err := c.codec.Decode([]byte{0}, msg); err != nil { // plans are made once
 			t.Fatal(err)
 		}
-		got := allocated(func() {
+		got := allocs.Bytes(func() {
 			if err := c.codec.Decode(data, msg); err == nil || !strings.Contains(err.Error(), "a length or count of") {
 				t.Errorf("%s: %v", name, err)
 			}

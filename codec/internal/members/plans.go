@@ -24,14 +24,10 @@ type Compiler[P any] func(p *P, m *schema.Message, plan func(*schema.Message) *P
 // It takes the compiler here, and not when Plans is made, because compilers
 // refer to what uses Plans.
 func (s *Plans[P]) For(msg any, compile Compiler[P]) (*P, reflect.Value, error) {
-	v := reflect.ValueOf(msg)
-	if v.Kind() != reflect.Pointer {
-		return nil, v, fmt.Errorf("%T is not a pointer to a message", msg)
+	v, err := Pointee(msg)
+	if err != nil {
+		return nil, v, err
 	}
-	if v.IsNil() {
-		return nil, v, fmt.Errorf("the message is a nil %T", msg)
-	}
-	v = v.Elem()
 	if p, ok := s.made.Load(v.Type()); ok {
 		return p.(*P), v, nil
 	}
@@ -43,6 +39,18 @@ func (s *Plans[P]) For(msg any, compile Compiler[P]) (*P, reflect.Value, error) 
 		return nil, v, fmt.Errorf("%T is not a pointer to a plain struct", msg)
 	}
 	return s.of(m, compile), v, nil
+}
+
+// Pointee is what a message points at.
+func Pointee(msg any) (reflect.Value, error) {
+	v := reflect.ValueOf(msg)
+	if v.Kind() != reflect.Pointer {
+		return v, fmt.Errorf("%T is not a pointer to a message", msg)
+	}
+	if v.IsNil() {
+		return v, fmt.Errorf("the message is a nil %T", msg)
+	}
+	return v.Elem(), nil
 }
 
 func (s *Plans[P]) of(m *schema.Message, compile Compiler[P]) *P {

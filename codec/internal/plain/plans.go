@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/everywire/everywire/codec/internal/members"
 	"github.com/everywire/everywire/schema"
 )
 
@@ -31,14 +32,10 @@ type Compiler[P any] func(m *schema.Message) (*P, error)
 
 // For returns the plan of what msg points at, and that.
 func (s *Plans[P]) For(msg any, compile Compiler[P]) (*P, reflect.Value, error) {
-	v := reflect.ValueOf(msg)
-	if v.Kind() != reflect.Pointer {
-		return nil, v, fmt.Errorf("%T is not a pointer to a message", msg)
+	v, err := members.Pointee(msg)
+	if err != nil {
+		return nil, v, err
 	}
-	if v.IsNil() {
-		return nil, v, fmt.Errorf("the message is a nil %T", msg)
-	}
-	v = v.Elem()
 	if found, ok := s.made.Load(v.Type()); ok {
 		return found.(*made[P]).plan, v, found.(*made[P]).err
 	}
