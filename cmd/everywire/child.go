@@ -31,10 +31,10 @@ var fabric = run.Fabric{Serve: serveArm, Dial: dialArm}
 
 func armLimits(p *plan.Plan) everywire.Limits { return everywire.Limits{MaxMessage: p.MaxMessage} }
 
-func serveArm(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (string, func(context.Context) error, error) {
+func serveArm(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (run.Endpoint, func(context.Context) error, error) {
 	shape, err := wire.ParseShape(arm.Target)
 	if err != nil {
-		return "", nil, err
+		return run.Endpoint{}, nil, err
 	}
 	// An arm's options are the client's, but for how JSON's bytes are written.
 	maps.DeleteFunc(shape.Options, func(name, _ string) bool { return name != "bytes" })
@@ -43,19 +43,19 @@ func serveArm(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (st
 	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At(at.Addr).String()},
 		wire.WithLimits(armLimits(w.Plan)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen))
 	if err != nil {
-		return "", nil, err
+		return run.Endpoint{}, nil, err
 	}
-	return server.Targets()[0].Addrs[0], server.Shutdown, nil
+	return run.At(server.Targets()[0].Addrs[0]), server.Shutdown, nil
 }
 
-func dialArm(_ context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error) {
+func dialArm(_ context.Context, arm plan.Arm, w *work.Work, to run.Endpoint, dial ref.Dialer) (ref.Conn, error) {
 	shape, err := wire.ParseShape(arm.Target)
 	if err != nil {
 		return nil, err
 	}
 	reg := everywire.NewRegistry()
 	w.Register(reg) // for what it says of the methods
-	return wire.Dial(shape.At(addr).String(),
+	return wire.Dial(shape.At(to.Addrs...).String(),
 		wire.WithLimits(armLimits(w.Plan)),
 		wire.WithCodecs(codecs()...),
 		wire.WithMethods(reg),

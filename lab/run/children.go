@@ -18,8 +18,8 @@ import (
 
 // The operations of the two children; see package proc for the protocol.
 //
-//	server     serve {arm, plan, link, payload} -> {addr, join}  serves the arm
-//	generator  setup {arm, plan, link, addr, payload}   what is called, and where
+//	server     serve {arm, plan, link, payload} -> {to, join}  serves the arm
+//	generator  setup {arm, plan, link, to, payload}   what is called, and where
 //	           open {callers} -> {}                     fresh connection, warm-up
 //	           measure {seed} -> {result, net, cpu}     the window, then closes
 const (
@@ -38,7 +38,7 @@ type serveArg struct {
 }
 
 type served struct {
-	Addr string `json:"addr"`
+	To Endpoint `json:"to"`
 	// Join is how the generator joins an emulated link.
 	Join string `json:"join,omitempty"`
 }
@@ -47,7 +47,7 @@ type setupArg struct {
 	Arm  plan.Arm  `json:"arm"`
 	Plan plan.Plan `json:"plan"`
 	Link linkArg   `json:"link"`
-	Addr string    `json:"addr"`
+	To   Endpoint  `json:"to"`
 	// Payload is [Config]'s.
 	Payload []byte `json:"payload,omitempty"`
 }
@@ -97,12 +97,12 @@ func Server(in io.Reader, out io.Writer, f Fabric) error {
 			if err != nil {
 				return served{}, err
 			}
-			addr, stopArm, err := f.serve(ctx, arg.Arm, w, at)
+			to, stopArm, err := f.serve(ctx, arg.Arm, w, at)
 			if err != nil {
 				return served{}, err
 			}
 			stop = stopArm
-			return served{Addr: addr, Join: join}, nil
+			return served{To: to, Join: join}, nil
 		}),
 	})
 	if stop != nil {
@@ -173,7 +173,7 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 		return none{}, err
 	}
 	g.meter = &meter{sockets: &netcount.Counter{}, end: g.end}
-	conn, err := g.fabric.dial(ctx, g.arm.Arm, g.work, g.arm.Addr, g.meter.dial())
+	conn, err := g.fabric.dial(ctx, g.arm.Arm, g.work, g.arm.To, g.meter.dial())
 	if err != nil {
 		return none{}, err
 	}

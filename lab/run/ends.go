@@ -43,7 +43,7 @@ func (r *runner) start(ctx context.Context, block int, arm plan.Arm, network str
 		return nil, fmt.Errorf("the server did not start: %w", err)
 	}
 	l.Join = s.Join
-	err = e.generate(ctx, opSetup, setupArg{Arm: arm, Plan: *r.plan, Link: l, Addr: s.Addr, Payload: r.config.Payload}, &none{})
+	err = e.generate(ctx, opSetup, setupArg{Arm: arm, Plan: *r.plan, Link: l, To: s.To, Payload: r.config.Payload}, &none{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,29 +8,42 @@ import (
 	"github.com/everywire/everywire/lab/work"
 )
 
+// An Endpoint is where the servers of an arm are.
+type Endpoint struct {
+	// Addrs are their host:port: more than one if who calls spreads its calls.
+	Addrs []string `json:"addrs"`
+	// CA is the PEM text of the authority that their certificates come from, if
+	// they have TLS with certificates of their own making.
+	CA []byte `json:"ca,omitempty"`
+}
+
+// At is the endpoint of one server without a certificate.
+func At(addr string) Endpoint { return Endpoint{Addrs: []string{addr}} }
+
 // A Fabric makes the two ends of the wire arms; the lab itself knows no wire.
 // Reference arms and pings are the lab's own and do not come here.
 type Fabric struct {
-	// Serve serves the work's service at a place and returns its host:port.
+	// Serve serves the work's service at a place and returns where that is.
 	// Messages up to the plan's MaxMessage must pass. stop ends it, within the
 	// time that its context gives.
-	Serve func(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (addr string, stop func(context.Context) error, err error)
+	Serve func(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (to Endpoint, stop func(context.Context) error, err error)
 	// Dial makes a connection to it whose sockets are opened by dial.
-	Dial func(ctx context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error)
+	Dial func(ctx context.Context, arm plan.Arm, w *work.Work, to Endpoint, dial ref.Dialer) (ref.Conn, error)
 }
 
-func (f Fabric) serve(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (string, func(context.Context) error, error) {
+func (f Fabric) serve(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (Endpoint, func(context.Context) error, error) {
 	if name, ok := reference(arm); ok {
-		return ref.Serve(ctx, name, at, refOptions(w))
+		addr, stop, err := ref.Serve(ctx, name, at, refOptions(w))
+		return At(addr), stop, err
 	}
 	return f.Serve(ctx, arm, w, at)
 }
 
-func (f Fabric) dial(ctx context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error) {
+func (f Fabric) dial(ctx context.Context, arm plan.Arm, w *work.Work, to Endpoint, dial ref.Dialer) (ref.Conn, error) {
 	if name, ok := reference(arm); ok {
-		return ref.Dial(ctx, name, addr, dial, refOptions(w))
+		return ref.Dial(ctx, name, to.Addrs[0], dial, refOptions(w))
 	}
-	return f.Dial(ctx, arm, w, addr, dial)
+	return f.Dial(ctx, arm, w, to, dial)
 }
 
 // reference is the name of an arm's reference implementation, if it has one.

@@ -67,10 +67,10 @@ func child(name string) error {
 
 // testFabric serves arms whose target says how they misbehave.
 var testFabric = Fabric{
-	Serve: func(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (string, func(context.Context) error, error) {
+	Serve: func(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (Endpoint, func(context.Context) error, error) {
 		switch arm.Target {
 		case "refuses":
-			return "", nil, errors.New("nothing to serve here")
+			return Endpoint{}, nil, errors.New("nothing to serve here")
 		case "prints":
 			_, _ = os.Stdout.WriteString("hello\n")
 		case "panics":
@@ -79,23 +79,24 @@ var testFabric = Fabric{
 		if arm.Target == "dies" {
 			return dieWhenCalled()
 		}
-		return ref.Serve(ctx, ref.NetHTTP, at, refOptions(w))
+		addr, stop, err := ref.Serve(ctx, ref.NetHTTP, at, refOptions(w))
+		return At(addr), stop, err
 	},
-	Dial: func(ctx context.Context, arm plan.Arm, w *work.Work, addr string, dial ref.Dialer) (ref.Conn, error) {
+	Dial: func(ctx context.Context, arm plan.Arm, w *work.Work, to Endpoint, dial ref.Dialer) (ref.Conn, error) {
 		if arm.Target == "no-dial" {
 			return nil, errors.New("nothing to dial")
 		}
-		conn, err := ref.Dial(ctx, ref.NetHTTP, addr, dial, refOptions(w))
+		conn, err := ref.Dial(ctx, ref.NetHTTP, to.Addrs[0], dial, refOptions(w))
 		return misbehaved{Conn: conn, how: arm.Target}, err
 	},
 }
 
 // dieWhenCalled listens in place of a server and ends the process with the
 // first byte that comes.
-func dieWhenCalled() (string, func(context.Context) error, error) {
+func dieWhenCalled() (Endpoint, func(context.Context) error, error) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return Endpoint{}, nil, err
 	}
 	go func() {
 		nc, err := lis.Accept()
@@ -105,7 +106,7 @@ func dieWhenCalled() (string, func(context.Context) error, error) {
 		_, _ = nc.Read(make([]byte, 1))
 		os.Exit(9)
 	}()
-	return lis.Addr().String(), func(context.Context) error { return lis.Close() }, nil
+	return At(lis.Addr().String()), func(context.Context) error { return lis.Close() }, nil
 }
 
 type misbehaved struct {
