@@ -12,16 +12,26 @@ import (
 
 // A Plan is all that a run needs to know.
 type Plan struct {
+	// Name says which experiment this is, "" if it has no name.
+	Name string `json:"name,omitempty"`
 	// Service is the service under measurement: "arith" (Sum of two small
-	// integers), "echo" (a document there and back) or "kv" (the four operations of
-	// a key-value store, as an article had them).
+	// integers), "echo" (a document there and back), "kv" (the four operations of a
+	// key-value store), "auth" (a login and twenty checks of its token), "relay" (a
+	// service that calls another) or "hello" (a flow that calls another), as
+	// articles had them.
 	Service string `json:"service"`
 	// Payload is what echo is sent, nil for other services.
 	Payload *Payload `json:"payload,omitempty"`
 	// ReadDelay and WriteDelay are how long kv takes, in nanoseconds.
 	ReadDelay  time.Duration `json:"read_delay_ns,omitempty"`
 	WriteDelay time.Duration `json:"write_delay_ns,omitempty"`
-	Arms       []Arm         `json:"arms"`
+	// Delay is how long relay's second service takes, in nanoseconds, and Front the
+	// shape of the target by which callers call its first.
+	Delay time.Duration `json:"delay_ns,omitempty"`
+	Front string        `json:"front,omitempty"`
+	// ConnEach gives each caller a connection of its own.
+	ConnEach bool  `json:"conn_each,omitempty"`
+	Arms     []Arm `json:"arms"`
 	// Baseline is the name of the arm that ratios are against.
 	Baseline string `json:"baseline"`
 	// Callers are the loads: how many callers call in a closed loop.
@@ -97,7 +107,29 @@ type Arm struct {
 	// Again is set on the second run of the baseline, whose ratio to the first
 	// is the noise floor.
 	Again bool `json:"again,omitempty"`
+	// Cluster is what relay's first service calls, nil for one server that it calls
+	// directly.
+	Cluster *Cluster `json:"cluster,omitempty"`
 }
+
+// A Cluster is several servers of the same, and what spreads calls over them.
+type Cluster struct {
+	Replicas int `json:"replicas"`
+	// Balancer is [Nginx] or [RoundRobin].
+	Balancer string `json:"balancer"`
+	// KeepAlive is how many idle connections NGINX keeps to the replicas; 0: it
+	// opens one for each call, of HTTP/1.0.
+	KeepAlive int `json:"keep_alive,omitempty"`
+	// TLS is set if both NGINX and the replicas have it.
+	TLS bool `json:"tls,omitempty"`
+}
+
+// The balancers.
+const (
+	Nginx = "nginx"
+	// RoundRobin is the caller's own.
+	RoundRobin = "round_robin"
+)
 
 // Loopback is the name of the machine's own network, which is not emulated.
 const Loopback = "loopback"
