@@ -37,10 +37,8 @@ type TextOptions struct {
 // ones, and the verdict.
 func Text(w io.Writer, run *record.Run, opts TextOptions) error {
 	v := newView(run)
-	t := &text{view: v, color: opts.Color, width: width}
-	if opts.Columns > 0 {
-		t.width = min(width, max(minWidth, opts.Columns))
-	}
+	t := newText(opts)
+	t.view = v
 	t.paragraph("", bold, "everywire compare: "+v.title())
 	t.paragraph("", "", v.amountOfWork()+"; "+date(run.Header.Started))
 	t.paragraph("", "", v.machine()+"; "+v.build())
@@ -80,6 +78,14 @@ type text struct {
 	b     bytes.Buffer
 	color bool
 	width int
+}
+
+func newText(opts TextOptions) *text {
+	t := &text{color: opts.Color, width: width}
+	if opts.Columns > 0 {
+		t.width = min(width, max(minWidth, opts.Columns))
+	}
+	return t
 }
 
 // styled writes s in a style; ends of lines stand outside of it. Names and

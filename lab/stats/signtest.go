@@ -52,6 +52,17 @@ func signTest(ratios []float64) Test {
 	return t
 }
 
+// correct fills in what Holm's correction says of a family of tests.
+func correct(family []*Test) {
+	p := make([]float64, len(family))
+	for i, t := range family {
+		p[i] = t.P
+	}
+	for i, adjusted := range holm(p) {
+		family[i].Adjusted, family[i].Different = adjusted, adjusted <= Alpha
+	}
+}
+
 // holm returns the p values adjusted by Holm's step-down procedure: the i-th
 // smallest of m is multiplied by m-i+1, none may be smaller than one before
 // it, and none is above 1.

@@ -208,14 +208,7 @@ func (l *Load) compare(base *Arm) {
 		family = append(family, a.Test)
 		l.MaxBlocks = max(l.MaxBlocks, len(a.Ratio.Blocks))
 	}
-	p := make([]float64, len(family))
-	for i, t := range family {
-		p[i] = t.P
-	}
-	for i, adjusted := range holm(p) {
-		family[i].Adjusted = adjusted
-		family[i].Different = adjusted <= Alpha
-	}
+	correct(family)
 	l.Compared, l.Needed = len(family), BlocksNeeded(len(family))
 }
 
