@@ -10,13 +10,13 @@ import (
 	"github.com/everywire/everywire/lab/stats"
 )
 
-// A Document is a report of more than one run: headings, sentences, tables and
+// A Digest is a report of more than one run: headings, sentences, tables and
 // charts of ratios. Whoever makes one knows what they mean; here they get their
 // looks, on a terminal and as a page.
-type Document struct {
+type Digest struct {
 	// Kicker is the small line above the title.
 	Kicker, Title string
-	// Lead is what the document says first.
+	// Lead is what the digest says first.
 	Lead     []string
 	Warnings []string
 	Sections []Section
@@ -68,8 +68,8 @@ type RatioRow struct {
 	Published float64
 }
 
-// Text writes the document for a terminal.
-func (d *Document) Text(w io.Writer, opts TextOptions) error {
+// Text writes the digest for a terminal.
+func (d *Digest) Text(w io.Writer, opts TextOptions) error {
 	t := newText(opts)
 	t.paragraph("", bold, d.Title)
 	for _, s := range d.Lead {
@@ -121,24 +121,24 @@ func (t *text) part(p *Part) {
 	}
 }
 
-//go:embed document.tmpl.html
-var documentText string
+//go:embed digest.tmpl.html
+var digestText string
 
 // The charts and the marks in them are the page's own.
-var documentTemplate = template.Must(template.Must(pageTemplate.Clone()).New("document").Parse(documentText))
+var digestTemplate = template.Must(template.Must(pageTemplate.Clone()).New("digest").Parse(digestText))
 
-// HTML writes the document as one page that needs nothing else.
-func (d *Document) HTML(w io.Writer) error {
-	return documentTemplate.Execute(w, documentPage{Document: d, CSS: template.CSS(pageCSS)})
+// HTML writes the digest as one page that needs nothing else.
+func (d *Digest) HTML(w io.Writer) error {
+	return digestTemplate.Execute(w, digestPage{Digest: d, CSS: template.CSS(pageCSS)})
 }
 
-type documentPage struct {
-	*Document
+type digestPage struct {
+	*Digest
 	CSS template.CSS
 }
 
 // Plot is the chart of a part, for the template.
-func (documentPage) Plot(id string, r *RatioChart) *chart {
+func (digestPage) Plot(id string, r *RatioChart) *chart {
 	c := newChart(id, r.Title, r.Caption)
 	c.Legend = []legend{{"more", "dot", "faster"}, {"less", "diamond", "slower"}, {"same", "ring", "not distinguished"}, {"ref", "square", "published"}}
 	values := []float64{1 / (1 + stats.Band) / 1.05, (1 + stats.Band) * 1.05}
@@ -200,9 +200,9 @@ func Number(v float64) string { return known(v, significant) }
 func SectionID(n int) string { return "s" + strconv.Itoa(n) }
 
 // ID is SectionID for the template.
-func (documentPage) ID(n int) string { return SectionID(n) }
+func (digestPage) ID(n int) string { return SectionID(n) }
 
 // PartID is what a page calls a part of a section.
-func (documentPage) PartID(section, part int) string {
+func (digestPage) PartID(section, part int) string {
 	return SectionID(section) + "p" + strconv.Itoa(part)
 }
