@@ -81,10 +81,16 @@ var importRules = []importRule{
 		reason: "the one place that knows every wire, and the codecs that every server has; it needs no service and no lab",
 	},
 	{
-		dirs:      []string{"service/arith", "service/echo", "service/kv"},
+		dirs:      []string{"service/arith", "service/echo", "service/kv", "service/sample"},
 		ours:      []string{"."},
 		forbidden: []string{"net/http", "google.golang.org/protobuf", "github.com/go-json-experiment"},
 		reason:    "a service that knew a wire or a codec would disprove the promise: written once, served on every wire",
+	},
+	{
+		dirs:      []string{"service/relay"},
+		ours:      []string{".", "service/sample"},
+		forbidden: []string{"net/http", "google.golang.org/protobuf", "github.com/go-json-experiment"},
+		reason:    "a service as above, that calls another by a connection which it is given: it knows that one's messages and no wire",
 	},
 	{
 		dirs: []string{"service/kv/disk"}, ours: []string{"service/kv"},
@@ -139,6 +145,11 @@ var importRules = []importRule{
 	{
 		dirs: []string{"lab/ref"}, ours: []string{".", "codec/json", "codec/protobuf", "service/..."},
 		reason: "a reference is what others would write: it must owe nothing to a wire of ours (net/http+json and grpc-go+protobuf have our codecs on purpose)",
+	},
+	{
+		dirs: []string{"lab/cluster"}, ours: []string{},
+		forbidden: []string{"google.golang.org/grpc"},
+		reason:    "a proxy in front of servers knows their addresses and nothing of what they serve",
 	},
 	{
 		dirs: []string{"lab/load", "lab/proc", "lab/run", "lab/work"}, ours: []string{".", "schema/...", "codec/json", "service/...", "lab/...", "link"},

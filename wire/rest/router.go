@@ -150,11 +150,12 @@ func (n *node) find(verb string, i int, m *match) bool {
 		if !m.longer && m.choose(n.endpoints, verb) {
 			return true
 		}
-	} else if seg := m.segments[i]; seg != "" {
+	} else {
+		seg := m.segments[i]
 		if c := n.literals[seg]; c != nil && c.find(verb, i+1, m) {
 			return true
 		}
-		if n.one != nil && n.one.find(verb, i+1, m) {
+		if seg != "" && n.one != nil && n.one.find(verb, i+1, m) {
 			return true
 		}
 	}

@@ -33,7 +33,7 @@ func newTestRouter(t testing.TB, routes ...string) *router {
 var fuzzRoutes = []string{
 	"GET /items", "GET /items/{x}", "POST /items/{x}", "GET /items/{x}:cancel", "GET /items/a:cancel", "GET /items/b/c",
 	"GET /items/{x}/sizes/{y}", "GET /{x=shelves/*/books/*}", "GET /{x=shelves/*/**}", "GET /shelves/*/{y=books/**}", "GET /files/{x=**}",
-	"GET /files/{x=**}:raw", "POST /**", "GET /{x}/{y}", "GET /a%2Fb/{x}",
+	"GET /files/{x=**}:raw", "POST /**", "GET /{x}/{y}", "GET /a%2Fb/{x}", "GET /",
 }
 
 // A path matches as it does by the grammar alone, read without any tree.
@@ -108,7 +108,7 @@ func matchSlowly(t *template, path string) (values []string, ok bool) {
 			return nil, false
 		}
 		text, err := url.PathUnescape(parts[0])
-		if err != nil || seg.kind == literal && text != seg.literal || text == "" {
+		if err != nil || seg.kind == literal && text != seg.literal || seg.kind == one && text == "" {
 			return nil, false
 		}
 		spans[i], parts = parts[:1], parts[1:]
@@ -128,6 +128,32 @@ func matchSlowly(t *template, path string) (values []string, ok bool) {
 		values = append(values, text)
 	}
 	return values, true
+}
+
+// The path without segments is one like others, and is no other.
+func TestFindRoot(t *testing.T) {
+	r := newTestRouter(t, "GET /", "GET /{x}", "POST /**", "GET /a/b")
+	for _, c := range []struct{ verb, path, pattern string }{
+		{"GET", "/", "/"},
+		{"HEAD", "/", "/"},
+		{"POST", "/", "/**"},
+		{"PUT", "/", ""},
+		{"GET", "", ""},
+		{"GET", "//", ""},
+		{"GET", "//b", ""},
+		{"GET", "/:", "/{x}"},
+		{"GET", "/a", "/{x}"},
+		{"GET", "/a/", ""},
+	} {
+		var m match
+		pattern := ""
+		if r.find(c.verb, c.path, &m); m.endpoint != nil {
+			pattern = m.endpoint.pattern
+		}
+		if pattern != c.pattern {
+			t.Errorf("%s %q matches %q, want %q", c.verb, c.path, pattern, c.pattern)
+		}
+	}
 }
 
 func TestFind(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 //	FieldPath = IDENT { "." IDENT } ;
 //	Verb     = ":" LITERAL ;
 //
+// Beyond it, "/" is a template: the path that has no segments, which is the
+// same as that of one empty literal.
+//
 // The segments of variables stand among the others; a variable says which of
 // them are its own.
 type template struct {
@@ -56,6 +59,10 @@ func parseTemplate(pattern string) (*template, error) {
 }
 
 func (t *template) parse(pattern string) error {
+	if pattern == "/" {
+		t.segments = []segment{{kind: literal}}
+		return nil
+	}
 	s, ok := strings.CutPrefix(pattern, "/")
 	if !ok {
 		return fmt.Errorf("it does not begin with /")

@@ -18,6 +18,7 @@ func TestParseTemplate(t *testing.T) {
 		pattern string
 		want    template
 	}{
+		{"/", template{segments: []segment{lit("")}}},
 		{"/kv", template{segments: []segment{lit("kv")}}},
 		{"/kv/{key}", template{segments: []segment{lit("kv"), star}, variables: []variable{{"key", 1, 2, false}}}},
 		{"/{a}/b/{c_1=*}", template{segments: []segment{star, lit("b"), star}, variables: []variable{{"a", 0, 1, false}, {"c_1", 2, 3, false}}}},
@@ -48,7 +49,6 @@ func TestParseTemplateRefuses(t *testing.T) {
 	for _, c := range []struct{ pattern, names string }{
 		{"", "begin with /"},
 		{"kv", "begin with /"},
-		{"/", "empty segment"},
 		{"/kv/", "empty segment"},
 		{"//kv", "empty segment"},
 		{"/:x", "empty segment"},
