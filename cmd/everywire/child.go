@@ -38,8 +38,7 @@ func serveArm(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (ru
 	}
 	// An arm's options are the client's, but for how JSON's bytes are written.
 	maps.DeleteFunc(shape.Options, func(name, _ string) bool { return name != "bytes" })
-	reg := everywire.NewRegistry()
-	w.Register(reg)
+	reg := w.NewRegistry()
 	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At(at.Addr).String()},
 		wire.WithLimits(armLimits(w.Plan)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen))
 	if err != nil {
@@ -53,8 +52,10 @@ func dialArm(_ context.Context, arm plan.Arm, w *work.Work, to run.Endpoint, dia
 	if err != nil {
 		return nil, err
 	}
-	reg := everywire.NewRegistry()
-	w.Register(reg) // for what it says of the methods
+	if len(to.Addrs) > 1 {
+		shape.Options["lb"] = "round_robin"
+	}
+	reg := w.NewRegistry() // for what it says of the methods
 	return wire.Dial(shape.At(to.Addrs...).String(),
 		wire.WithLimits(armLimits(w.Plan)),
 		wire.WithCodecs(codecs()...),

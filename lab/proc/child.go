@@ -49,7 +49,7 @@ func Start(ctx context.Context, exe string, args []string, cores []int) (*Child,
 	// process handle, when grace is over.
 	c.cmd.Cancel = stdin.Close
 	c.cmd.WaitDelay = grace
-	if err := pinned(cores, c.cmd.Start); err != nil {
+	if err := Pinned(cores, c.cmd.Start); err != nil {
 		c.cancel()
 		if c.cmd.Process != nil {
 			_ = c.cmd.Wait() // it was started; pinning failed after that

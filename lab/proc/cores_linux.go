@@ -24,10 +24,10 @@ func Cores() []int {
 	return cores
 }
 
-// pinned runs start, which starts a process, on a thread that may run on the
+// Pinned runs start, which starts a process, on a thread that may run on the
 // given cores only. The process inherits that, and its Go runtime, which looks
 // once when it starts, uses as many threads.
-func pinned(cores []int, start func() error) (err error) {
+func Pinned(cores []int, start func() error) (err error) {
 	if len(cores) == 0 {
 		return start()
 	}

@@ -37,6 +37,9 @@ func (h *Hist) init() {
 
 func inRange(ns int64) int64 { return min(max(ns, histMin), histMax) }
 
+// IsZero reports whether nothing was recorded.
+func (h Hist) IsZero() bool { return h.h == nil && h.read == nil }
+
 // Prepare makes room, so that the first Record does not allocate.
 func (h *Hist) Prepare() { h.init() }
 

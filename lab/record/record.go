@@ -91,6 +91,11 @@ type Trial struct {
 	// cores.
 	Stolen float64 `json:"stolen"`
 	Net    *Net    `json:"net,omitempty"`
+	// Served is how long the service itself took for each call, in nanoseconds,
+	// where the arm's server tells.
+	Served Hist `json:"served,omitzero"`
+	// Backends are the calls that each replica behind a front service had.
+	Backends []int64 `json:"backends,omitempty"`
 	// Emulated is what an emulated link did; nil for loopback.
 	Emulated *Emulated `json:"emulated,omitempty"`
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/everywire/everywire/service/arith/arithpb"
 	"github.com/everywire/everywire/service/echo/echopb"
 	"github.com/everywire/everywire/service/kv/kvpb"
+	"github.com/everywire/everywire/service/sample"
+	"github.com/everywire/everywire/service/sample/samplepb"
 )
 
 type grpcServer struct{ *grpc.Server }
@@ -28,6 +30,8 @@ func newGRPCServer(o Options) server {
 		echopb.RegisterEchoServer(s, echoServer{})
 	case "kv":
 		kvpb.RegisterKeyValueServiceServer(s, kvServer{store: newKVStore(o)})
+	case "relay":
+		samplepb.RegisterSampleDataServiceServer(s, sampleServer{delay: o.Delay})
 	}
 	return grpcServer{s}
 }
@@ -99,6 +103,9 @@ func (c *grpcConn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.
 			out.Value = reply.AsInterface()
 			return nil
 		}
+	}
+	if data, ok := out.(*sample.SampleData); ok {
+		return getSample(ctx, c.conn, data)
 	}
 	if known, err := invokeKV(ctx, c.kv, in, out); known {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/service/arith"
+	"github.com/everywire/everywire/service/sample"
 )
 
 // The bodies of POST /sum. The body of POST /echo is a document.
@@ -81,9 +82,12 @@ func newHTTPServer(j httpJSON) func(Options) server {
 	return func(o Options) server {
 		s := &httpServer{json: j, options: o}
 		mux := http.NewServeMux()
-		if o.Service == "arith" {
+		switch o.Service {
+		case "arith":
 			mux.HandleFunc("POST /sum", s.sum)
-		} else {
+		case "relay":
+			mux.HandleFunc("GET /", s.sample)
+		default:
 			mux.HandleFunc("POST /echo", s.echo)
 		}
 		s.Handler = mux
@@ -169,7 +173,10 @@ func dialHTTP(j httpJSON) func(context.Context, string, Dialer, Options) (Conn, 
 
 func (c *httpConn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.CallOption) error {
 	if c.options.isMessage(in, out) {
-		return c.post(ctx, "/echo", in, out)
+		return c.call(ctx, http.MethodPost, "/echo", in, out)
+	}
+	if data, ok := out.(*sample.SampleData); ok {
+		return c.getSample(ctx, data)
 	}
 	request, ok := in.(*arith.SumRequest)
 	sum, okToo := out.(*arith.SumReply)
@@ -177,21 +184,28 @@ func (c *httpConn) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.
 		return unknownMessage(in, out)
 	}
 	var reply sumReply
-	err := c.post(ctx, "/sum", &sumRequest{Numbers: request.Numbers}, &reply)
+	err := c.call(ctx, http.MethodPost, "/sum", &sumRequest{Numbers: request.Numbers}, &reply)
 	sum.Sum = reply.Sum
 	return err
 }
 
-func (c *httpConn) post(ctx context.Context, path string, in, out any) error {
-	body, err := c.json.marshal(in)
-	if err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
+// call makes a request without a body if in is nil.
+func (c *httpConn) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		text, err := c.json.marshal(in)
+		if err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	req.Header.Set("Content-Type", "application/json")
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	resp, err := c.client.Do(req)
 	if err != nil {
 		return failed(ctx, err)

@@ -15,6 +15,7 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -57,12 +58,15 @@ func Known(name string) bool {
 
 // Options is what both ends of an implementation must know.
 type Options struct {
-	// Service is "arith", "echo" or "kv".
+	// Service is "arith", "echo", "kv" or "relay", of which they serve what its
+	// first service calls.
 	Service string
 	// Type is the type of echo's messages; nil for documents.
 	Type reflect.Type
 	// ReadDelay and WriteDelay are how long kv takes.
 	ReadDelay, WriteDelay time.Duration
+	// Delay is how long the service behind relay takes.
+	Delay time.Duration
 	// MaxMessage is the limit on one message in bytes, 0 for 4 MiB. jrpc2 has
 	// no such limit.
 	MaxMessage int
@@ -118,8 +122,10 @@ func Serves(name string, o Options) error {
 	switch {
 	case name == Ping:
 		return nil
-	case o.Service != "arith" && o.Service != "echo" && o.Service != "kv":
-		return fmt.Errorf("the reference implementations serve arith, echo and kv, not %q", o.Service)
+	case !slices.Contains([]string{"arith", "echo", "kv", "relay"}, o.Service):
+		return fmt.Errorf("the reference implementations serve arith, echo, kv and relay, not %q", o.Service)
+	case o.Service == "relay" && name != NetHTTP && name != GRPCGo:
+		return fmt.Errorf("%s does not serve relay; %s and %s do", name, NetHTTP, GRPCGo)
 	case o.Service == "kv" && name != GRPCGo && name != GRPCGoOurProtobuf:
 		return fmt.Errorf("%s does not serve kv; %s and %s do", name, GRPCGo, GRPCGoOurProtobuf)
 	case o.Type != nil && name == GRPCGo:

@@ -21,6 +21,7 @@ import (
 	"github.com/everywire/everywire/service/arith"
 	"github.com/everywire/everywire/service/echo"
 	"github.com/everywire/everywire/service/kv"
+	"github.com/everywire/everywire/service/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -312,7 +313,7 @@ func TestHTTPStatus(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	for _, tc := range []struct{ name, service, want string }{
 		{"jrpc3", "arith", `unknown reference implementation "jrpc3"; known are ["net/http"`},
-		{"jrpc2", "auth", `serve arith, echo and kv, not "auth"`},
+		{"jrpc2", "auth", `serve arith, echo, kv and relay, not "auth"`},
 		{"jrpc2", "kv", `jrpc2 does not serve kv; grpc-go and grpc-go+protobuf do`},
 	} {
 		if _, _, err := Serve(t.Context(), tc.name, Loopback(), Options{Service: tc.service}); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -324,5 +325,26 @@ func TestUnknownNames(t *testing.T) {
 	}
 	if diff := cmp.Diff(len(Names()), len(implementations)); diff != "" {
 		t.Errorf("Names and implementations differ: %s", diff)
+	}
+}
+
+// The service behind relay is what two of them serve, after its delay.
+func TestSample(t *testing.T) {
+	for _, name := range []string{NetHTTP, GRPCGo} {
+		t.Run(name, func(t *testing.T) {
+			conn, _, _ := start(t, name, Options{Service: "relay", Delay: time.Millisecond})
+			out, err := everywire.Call[sample.SampleData](t.Context(), conn, sample.GetSampleData, &sample.Empty{})
+			if err != nil || *out != sample.Data() {
+				t.Errorf("got %+v, %v", out, err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := everywire.Call[sample.SampleData](ctx, conn, sample.GetSampleData, &sample.Empty{}); status.Code(err) != codes.Canceled {
+				t.Errorf("a cancelled call: %v", err)
+			}
+		})
+	}
+	if err := Serves(JRPC2, Options{Service: "relay"}); err == nil || !strings.Contains(err.Error(), "does not serve relay") {
+		t.Errorf("jrpc2 serves relay: %v", err)
 	}
 }

@@ -19,11 +19,13 @@ import (
 // The operations of the two children; see package proc for the protocol.
 //
 //	server     serve {arm, plan, link, payload} -> {to, join}  serves the arm
+//	           observe {} -> {calls, served}       since it was last asked
 //	generator  setup {arm, plan, link, to, payload}   what is called, and where
 //	           open {callers} -> {}                     fresh connection, warm-up
 //	           measure {seed} -> {result, net, cpu}     the window, then closes
 const (
 	opServe   = "serve"
+	opObserve = "observe"
 	opSetup   = "setup"
 	opOpen    = "open"
 	opMeasure = "measure"
@@ -33,6 +35,10 @@ type serveArg struct {
 	Arm  plan.Arm  `json:"arm"`
 	Plan plan.Plan `json:"plan"`
 	Link linkArg   `json:"link"`
+	// Role is which of the arm's servers it is, and Behind where a front finds what
+	// it calls.
+	Role   role     `json:"role,omitempty"`
+	Behind Endpoint `json:"behind,omitzero"`
 	// Payload is [Config]'s: the server learns the type of its messages from it.
 	Payload []byte `json:"payload,omitempty"`
 }
@@ -68,53 +74,6 @@ type measured struct {
 }
 
 type none struct{}
-
-// stopTimeout bounds how long a server child may take to end in good order.
-// Its clients have gone by then.
-const stopTimeout = 500 * time.Millisecond
-
-// Server is a server child: it serves what it is told on in until in ends. The
-// hidden subcommand for servers calls it with the process's standard input
-// and output, and does nothing else.
-func Server(in io.Reader, out io.Writer, f Fabric) error {
-	proc.IgnoreInterrupt()
-	var stop func(context.Context) error
-	var end *link.End
-	err := proc.Serve(in, out, map[string]proc.Handler{
-		opServe: proc.Handle(func(ctx context.Context, arg serveArg) (served, error) {
-			if stop != nil {
-				return served{}, errors.New("a server child serves one arm")
-			}
-			// The server outlives ctx, which ends when the parent has gone:
-			// stop is to end the server in good order then.
-			ctx = context.WithoutCancel(ctx)
-			at, linkEnd, join, err := arg.Link.host(ctx)
-			if err != nil {
-				return served{}, err
-			}
-			end = linkEnd
-			w, err := work.Of(&arg.Plan, arg.Payload)
-			if err != nil {
-				return served{}, err
-			}
-			to, stopArm, err := f.serve(ctx, arg.Arm, w, at)
-			if err != nil {
-				return served{}, err
-			}
-			stop = stopArm
-			return served{To: to, Join: join}, nil
-		}),
-	})
-	if stop != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		defer cancel()
-		err = errors.Join(err, stop(ctx))
-	}
-	if end != nil {
-		err = errors.Join(err, end.Close())
-	}
-	return err
-}
 
 // Generator is a generator child: it calls what it is told on in until in
 // ends. The hidden subcommand for generators calls it as [Server] is called.
@@ -173,7 +132,7 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 		return none{}, err
 	}
 	g.meter = &meter{sockets: &netcount.Counter{}, end: g.end}
-	conn, err := g.fabric.dial(ctx, g.arm.Arm, g.work, g.arm.To, g.meter.dial())
+	conn, err := g.fabric.dial(ctx, called(&g.arm.Plan, g.arm.Arm), g.work, g.arm.To, g.meter.dial())
 	if err != nil {
 		return none{}, err
 	}

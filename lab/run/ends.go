@@ -13,10 +13,11 @@ import (
 	"github.com/everywire/everywire/lab/record"
 )
 
-// ends are the two processes of an arm in a block.
+// ends are the processes of an arm in a block.
 type ends struct {
-	server, generator *proc.Child
-	plan              *plan.Plan
+	tiers     tiers
+	generator *proc.Child
+	plan      *plan.Plan
 }
 
 // start starts both ends. An error says why the arm's trials are void.
@@ -27,23 +28,20 @@ func (r *runner) start(ctx context.Context, block int, arm plan.Arm, network str
 			e.stop()
 		}
 	}()
-	if e.server, err = proc.Start(ctx, r.config.Exe, r.config.ServerArgs, r.serverCores); err != nil {
-		return nil, fmt.Errorf("the server did not start: %w", err)
-	}
-	// The generator gets ready on its own core while the server does.
+	// The generator gets ready on its own core while the servers do.
 	if e.generator, err = proc.Start(ctx, r.config.Exe, r.config.GeneratorArgs, r.clientCores); err != nil {
 		return nil, fmt.Errorf("the generator did not start: %w", err)
 	}
-	ctx, cancel := bounded(ctx, startTimeout)
+	starting, cancel := bounded(ctx, startTimeout)
 	defer cancel()
-	var s served
 	// In a block all arms meet the same fate on a link.
 	l := linkArg{Link: network, Seed: r.seed(block, 0)}
-	if err := e.server.Call(ctx, opServe, serveArg{Arm: arm, Plan: *r.plan, Link: l, Payload: r.config.Payload}, &s); err != nil {
+	s, err := e.tiers.serve(ctx, starting, r, arm, l)
+	if err != nil {
 		return nil, fmt.Errorf("the server did not start: %w", err)
 	}
 	l.Join = s.Join
-	err = e.generate(ctx, opSetup, setupArg{Arm: arm, Plan: *r.plan, Link: l, To: s.To, Payload: r.config.Payload}, &none{})
+	err = e.generate(starting, opSetup, setupArg{Arm: arm, Plan: *r.plan, Link: l, To: s.To, Payload: r.config.Payload}, &none{})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +60,10 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	}
 	measureCtx, cancel := bounded(ctx, limit)
 	defer cancel()
-	cpuBefore, err := e.server.Usage(measureCtx)
+	if _, _, err := e.tiers.seen(measureCtx); err != nil { // the warm-up's
+		return fmt.Errorf("the server %w", err)
+	}
+	cpuBefore, err := e.tiers.usage(measureCtx)
 	if err != nil {
 		return fmt.Errorf("the server %w", err)
 	}
@@ -72,10 +73,15 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	if err := e.generate(measureCtx, opMeasure, openArg{Callers: t.Callers, Seed: seed + 1}, &m); err != nil {
 		return err
 	}
-	cpu, err := e.server.Usage(measureCtx)
+	cpu, err := e.tiers.usage(measureCtx)
 	if err != nil {
 		return fmt.Errorf("the server %w", err)
 	}
+	seen, calls, err := e.tiers.seen(measureCtx)
+	if err != nil {
+		return fmt.Errorf("the server %w", err)
+	}
+	t.Served, t.Backends = seen.Served, calls
 	if m.Result == nil {
 		return errors.New("the generator reported no result")
 	}
@@ -119,7 +125,7 @@ func (e *ends) generate(ctx context.Context, op string, arg, result any) error {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-e.server.Done():
+		case <-e.tiers.servers[0].Done():
 			cancel(errServerEnded)
 		case <-returned:
 		}
@@ -132,7 +138,7 @@ func (e *ends) generate(ctx context.Context, op string, arg, result any) error {
 		return nil
 	}
 	if errors.Is(err, errServerEnded) {
-		_, err = e.server.Usage(context.WithoutCancel(ctx)) // tells how it ended; it has
+		_, err = e.tiers.servers[0].Usage(context.WithoutCancel(ctx)) // tells how it ended; it has
 		return fmt.Errorf("the server %w", err)
 	}
 	return fmt.Errorf("the generator: %s: %w", op, err)
@@ -146,9 +152,8 @@ func (e *ends) stop() {
 		return
 	}
 	// The clients go first, so that the server has nothing to drain.
-	for _, c := range []*proc.Child{e.generator, e.server} {
-		if c != nil {
-			c.Stop()
-		}
+	if e.generator != nil {
+		e.generator.Stop()
 	}
+	e.tiers.stop()
 }

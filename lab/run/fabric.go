@@ -60,5 +60,5 @@ func reference(arm plan.Arm) (name string, ok bool) {
 
 func refOptions(w *work.Work) ref.Options {
 	p := w.Plan
-	return ref.Options{Service: p.Service, Type: w.Type, MaxMessage: p.MaxMessage, ReadDelay: p.ReadDelay, WriteDelay: p.WriteDelay}
+	return ref.Options{Service: p.Service, Type: w.Type, MaxMessage: p.MaxMessage, ReadDelay: p.ReadDelay, WriteDelay: p.WriteDelay, Delay: p.Delay}
 }

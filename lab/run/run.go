@@ -19,12 +19,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/proc"
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/ref"
+	"github.com/everywire/everywire/lab/work"
 )
 
 // MaxStolen is the share of the machine's CPU time (cores times measured time)
@@ -120,15 +123,13 @@ func check(p *plan.Plan, c Config) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	switch p.Service {
-	case "arith":
-	case "echo":
-		if c.Payload == nil {
-			return errors.New("plan: echo needs a payload")
-		}
-	case "kv":
-	default:
-		return fmt.Errorf("plan: the lab measures arith, echo and kv, not %q", p.Service)
+	switch {
+	case !slices.Contains(work.Services(), p.Service):
+		return fmt.Errorf("plan: the lab measures %s, not %q", strings.Join(work.Services(), ", "), p.Service)
+	case p.Service == "echo" && c.Payload == nil:
+		return errors.New("plan: echo needs a payload")
+	case twoTiers(p) && p.Front == "":
+		return fmt.Errorf("plan: %s needs a shape for the calls of its first service", p.Service)
 	}
 	if err := checkLinks(p); err != nil {
 		return err

@@ -349,7 +349,7 @@ func TestProgramThatDoesNotStart(t *testing.T) {
 	c := config(nil)
 	c.Exe = filepath.Join(t.TempDir(), "missing")
 	for _, trial := range run(t, testPlan(wire("steady")), c) {
-		if !strings.HasPrefix(trial.Void, "the server did not start: ") {
+		if !strings.HasPrefix(trial.Void, "the generator did not start: ") {
 			t.Errorf("void %q", trial.Void)
 		}
 	}
@@ -444,7 +444,8 @@ func TestBadPlans(t *testing.T) {
 		{func(p *plan.Plan) { p.Blocks = 0 }, "0 blocks"},
 		{func(p *plan.Plan) { p.Links = []string{plan.Loopback, "rtt=4"} }, `link "rtt=4": rtt=4 is no duration`},
 		{func(p *plan.Plan) { p.Service = "echo" }, "echo needs a payload"},
-		{func(p *plan.Plan) { p.Service = "auth" }, `arith, echo and kv, not "auth"`},
+		{func(p *plan.Plan) { p.Service = "payroll" }, `echo, kv, relay, not "payroll"`},
+		{func(p *plan.Plan) { p.Service = "relay" }, "relay needs a shape for the calls of its first service"},
 		{func(p *plan.Plan) { p.Arms[0].Kind = "x" }, `arm "a" is of unknown kind "x"`},
 		{func(p *plan.Plan) { p.Arms[0].Kind = plan.Reference }, `arm "a": unknown reference implementation "a"`},
 	} {

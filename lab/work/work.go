@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"google.golang.org/grpc"
+
 	"github.com/everywire/everywire"
 	ourjson "github.com/everywire/everywire/codec/json"
 	"github.com/everywire/everywire/lab/load"
@@ -17,6 +19,8 @@ import (
 	"github.com/everywire/everywire/service/arith"
 	"github.com/everywire/everywire/service/echo"
 	"github.com/everywire/everywire/service/kv"
+	"github.com/everywire/everywire/service/relay"
+	"github.com/everywire/everywire/service/sample"
 )
 
 // Work is the work of one plan.
@@ -30,7 +34,16 @@ type Work struct {
 	Type reflect.Type
 	// Messages are those that callers send, if they are always the same: pointers.
 	Messages []any
+	// Backend is what the service calls, nil if it calls nothing. Upstream is the
+	// connection to it, which is set before the service is registered.
+	Backend  *Work
+	Upstream grpc.ClientConnInterface
+
+	seen *seen // nil if calls are not watched
 }
+
+// Services are the services that plans may have.
+func Services() []string { return []string{"arith", "echo", "kv", "relay"} }
 
 // Of makes the work of a plan. The payload is the JSON text of a list of documents, or
 // nil for services that need none.
@@ -54,6 +67,11 @@ func Of(p *plan.Plan, payload []byte) (*Work, error) {
 	case "kv":
 		store := kv.New(kv.Options{ReadDelay: p.ReadDelay, WriteDelay: p.WriteDelay})
 		w.Load, w.Register = load.KV(load.KVMix{}), store.Register
+	case "relay":
+		w.Backend = &Work{Plan: p, seen: new(seen)}
+		w.Backend.Register = func(reg *everywire.Registry) { sample.Register(reg, sample.Options{Delay: p.Delay}) }
+		w.Load = load.Relay()
+		w.Register = func(reg *everywire.Registry) { relay.Register(reg, w.Upstream, relay.Options{}) }
 	default:
 		return nil, fmt.Errorf("no workload for service %q", p.Service)
 	}

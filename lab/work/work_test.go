@@ -76,7 +76,7 @@ func TestNoWork(t *testing.T) {
 		payload string
 		want    string
 	}{
-		{plan.Plan{Service: "auth"}, "", `no workload for service "auth"`},
+		{plan.Plan{Service: "payroll"}, "", `no workload for service "payroll"`},
 		{plan.Plan{Service: "echo"}, "{", "the payload: json: "},
 		{plan.Plan{Service: "echo"}, "{}", "the payload is no list of documents"},
 		{plan.Plan{Service: "echo"}, "[]", "the payload is no list of documents"},
