@@ -45,6 +45,7 @@ type observer struct {
 	admin   *admin                   // or nil
 	traces  *sdktrace.TracerProvider // or nil
 	options []wire.ServeOption
+	calls   []wire.DialOption // for connections that services make
 }
 
 // start starts what the flags ask for. services name the server in traces.
@@ -60,7 +61,8 @@ func (f *observeFlags) start(ctx context.Context, logger *slog.Logger, services 
 		}
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("traces", slog.Any("error", err)) }))
 		o.traces = provider
-		o.options = append(o.options, wire.WithStats(tracing.New(provider).Handler))
+		traced := wire.WithStats(tracing.New(provider).Handler)
+		o.options, o.calls = append(o.options, traced), append(o.calls, traced)
 	}
 	if f.LogCalls { // after traces, so that it knows the trace
 		o.options = append(o.options, wire.WithStats(calllog.New(logger).Handler))

@@ -13,7 +13,7 @@ import (
 )
 
 type serveCmd struct {
-	Services   []string      `arg:"" name:"service" help:"Services to serve: arith, echo, kv, employees."`
+	Services   []string      `arg:"" name:"service" help:"Services to serve: arith, echo, kv, employees, sample, relay."`
 	On         []string      `required:"" placeholder:"TARGET" sep:"none" help:"Where to serve, such as rest://:8080. Repeat it for more targets."`
 	ReadDelay  time.Duration `placeholder:"10ms" help:"kv: how long a read takes (default none)."`
 	WriteDelay time.Duration `placeholder:"50ms" help:"kv: how long a write takes (default none)."`
@@ -25,10 +25,12 @@ type serveCmd struct {
 	MaxMessage byteSize      `placeholder:"4MiB" help:"The largest message taken or sent (default 4MiB)."`
 	Drain      time.Duration `default:"10s" help:"How long calls in flight may take to finish when the server is stopped."`
 
+	relayFlags   `group:"the services sample and relay"`
 	observeFlags `group:"seen from outside"`
 
 	mail     *outbox.Outbox // of the flags, or nil
 	store    *kv.Store      // of the flags, or nil
+	upstream *upstream      // of the flags, or nil
 	stopping []func()       // what services do when the server is being stopped
 }
 
@@ -61,6 +63,10 @@ func (*serveCmd) Help() string {
   curl 'localhost:8080/kv?prefix=a2U=&limit=10'
   curl -N localhost:8080/kv:watch
 
+  everywire serve sample --delay 10ms --on grpc://:9090
+  everywire serve relay --upstream grpc://localhost:9090 --attempts 3 --on rest://:8000
+  curl localhost:8000/
+
   everywire serve kv --on rest://:8080 --admin localhost:9464 --log-calls
   curl localhost:9464/metrics
   go tool pprof http://localhost:9464/debug/pprof/profile?seconds=10
@@ -80,15 +86,19 @@ func (c *serveCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.closeStore()) }()
-	reg, err := registryOf(c.Services, c, everywire.WithLogger(logger))
-	if err != nil {
-		return err
-	}
 	seen, err := c.start(a.ctx, logger, c.Services)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, seen.close(a.ctx)) }()
+	if c.upstream, err = c.relayFlags.open(c.Services, logger, seen.calls...); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.upstream.close()) }()
+	reg, err := registryOf(c.Services, c, everywire.WithLogger(logger))
+	if err != nil {
+		return err
+	}
 	server, err := wire.Serve(a.ctx, reg, c.On, append(seen.options,
 		wire.WithLogger(logger), wire.WithDrainTimeout(c.Drain), wire.WithCodecs(codecs()...),
 		wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxMessage)}))...)

@@ -9,6 +9,7 @@ import (
 	"github.com/everywire/everywire/service/echo"
 	"github.com/everywire/everywire/service/employees"
 	"github.com/everywire/everywire/service/kv"
+	"github.com/everywire/everywire/service/sample"
 )
 
 // A builtin is a service that the command can serve.
@@ -33,6 +34,8 @@ var builtins = []builtin{
 		s.Register(reg)
 		c.stopping = append(c.stopping, s.Close)
 	}},
+	{"sample", func(reg *everywire.Registry, c *serveCmd) { sample.Register(reg, c.sampleOptions()) }},
+	{"relay", func(reg *everywire.Registry, c *serveCmd) { c.relayFlags.register(reg, c.upstream) }},
 }
 
 func builtinNames() string {
