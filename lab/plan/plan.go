@@ -40,6 +40,8 @@ type Plan struct {
 	// text form of an emulated one. None stands for loopback alone.
 	Links  []string `json:"links,omitempty"`
 	Blocks int      `json:"blocks"`
+	// Shape says when calls are made.
+	Shape Shape `json:"shape,omitzero"`
 	// Warmup and Measure are how long each load of each trial runs before
 	// counting and while counting, in nanoseconds.
 	Warmup  time.Duration `json:"warmup_ns"`
@@ -173,6 +175,9 @@ func (p *Plan) Duration(perTrial time.Duration) time.Duration {
 
 // Check reports what is wrong with a plan.
 func (p *Plan) Check() error {
+	if err := p.Shape.Check(); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, a := range p.Arms {
 		if seen[a.Name] {

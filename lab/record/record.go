@@ -84,6 +84,18 @@ type Trial struct {
 	// off, which counts when a call takes long beside the measured time.
 	OpenShare float64 `json:"open_share,omitempty"`
 	Latency   Hist    `json:"latency"`
+	// Intended is the time from when a call was to begin to its reply, in an open
+	// loop: it has the waiting that Latency does not have.
+	Intended Hist `json:"intended,omitzero"`
+	// Scheduled counts the calls that an open loop was to begin: those that began
+	// more than a millisecond late, those that were given up because too many were
+	// in flight, and those whose time came but that had not begun at the end.
+	Scheduled int64 `json:"scheduled,omitempty"`
+	Late      int64 `json:"late,omitempty"`
+	Dropped   int64 `json:"dropped,omitempty"`
+	Unsent    int64 `json:"unsent,omitempty"`
+	// Ops are the operations of a workload that has several.
+	Ops []Op `json:"ops,omitempty"`
 	// ServerCPU and ClientCPU are user and system seconds of the two processes.
 	ServerCPU float64 `json:"server_cpu"`
 	ClientCPU float64 `json:"client_cpu"`
@@ -98,6 +110,20 @@ type Trial struct {
 	Backends []int64 `json:"backends,omitempty"`
 	// Emulated is what an emulated link did; nil for loopback.
 	Emulated *Emulated `json:"emulated,omitempty"`
+}
+
+// An Op is what one operation of a workload had.
+type Op struct {
+	Name string `json:"name"`
+	// Calls counts correct replies; Latency and Intended are theirs.
+	Calls    int64 `json:"calls"`
+	Latency  Hist  `json:"latency"`
+	Intended Hist  `json:"intended,omitzero"`
+	// Errors counts wrong and failed calls by kind.
+	Errors map[string]int64 `json:"errors,omitempty"`
+	// Out and In are bytes of all of its calls, -1 if they are not known.
+	Out int64 `json:"out"`
+	In  int64 `json:"in"`
 }
 
 // Network is the link of the trial by its name.
