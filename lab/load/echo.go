@@ -37,7 +37,7 @@ func (c *echoCaller) Next() (path string, in, out any) {
 
 func (c *echoCaller) Check() string {
 	if want, ok := c.in.(*everywire.Document); ok {
-		return difference(c.out.Interface().(*everywire.Document).Value, want.Value)
+		return Difference(c.out.Interface().(*everywire.Document).Value, want.Value)
 	}
 	return typedDifference(c.out.Elem(), reflect.ValueOf(c.in).Elem())
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/everywire/everywire/schema"
 )
 
-// difference says where two documents differ, as a JSON Pointer (RFC 6901) and
+// Difference says where two documents differ, as a JSON Pointer (RFC 6901) and
 // the two values, "" if they are equal. Numbers are compared by exact value,
 // whatever type holds them: on some wires all numbers are doubles.
-func difference(got, want any) string {
+func Difference(got, want any) string {
 	where, what := differ(got, want)
 	if what == "" {
 		return ""

@@ -52,7 +52,7 @@ func TestDifference(t *testing.T) {
 		{"member", map[string]any{"a": []any{true}}, map[string]any{"a": []any{false}}, "/a/0: got true, want false"},
 		{"long text is cut", strings.Repeat("é", 100), "x", "…, want"},
 	} {
-		got := difference(tc.got, tc.want)
+		got := Difference(tc.got, tc.want)
 		if (got == "") != (tc.diff == "") || !strings.Contains(got, tc.diff) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.diff)
 		}
@@ -104,10 +104,10 @@ func TestDifferenceAgreesWithJSON(t *testing.T) {
 		a, b := documents().Draw(t, "a"), documents().Draw(t, "b")
 		ja, _ := json.Marshal(a)
 		jb, _ := json.Marshal(b)
-		if (difference(a, b) == "") != (string(ja) == string(jb)) {
-			t.Fatalf("%s and %s: %q", ja, jb, difference(a, b))
+		if (Difference(a, b) == "") != (string(ja) == string(jb)) {
+			t.Fatalf("%s and %s: %q", ja, jb, Difference(a, b))
 		}
-		if d := difference(a, a); d != "" {
+		if d := Difference(a, a); d != "" {
 			t.Fatalf("%s differs from itself: %s", ja, d)
 		}
 	})

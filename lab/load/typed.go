@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// typedDifference is [difference] for values of one struct type. Lists, maps and
+// typedDifference is [Difference] for values of one struct type. Lists, maps and
 // bytes that are nil equal empty ones, as in every codec.
 func typedDifference(got, want reflect.Value) string {
 	where, what := differTyped(got, want)
