@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everywire/everywire/internal/sleeper"
 	"gvisor.dev/gvisor/pkg/tcpip/faketime"
 )
 
@@ -15,16 +16,16 @@ func newFakeClock() fakeClock { return fakeClock{faketime.NewManualClock()} }
 
 func (c fakeClock) now() int64 { return c.Now().UnixNano() }
 
-func (c fakeClock) newSleeper() sleeper { return &fakeSleeper{c, make(chan struct{})} }
+func (c fakeClock) newSleeper() sleeper.Sleeper { return &fakeSleeper{c, make(chan struct{})} }
 
 type fakeSleeper struct {
 	clock   fakeClock
 	stopped chan struct{}
 }
 
-func (s *fakeSleeper) stop() { close(s.stopped) }
+func (s *fakeSleeper) Stop() { close(s.stopped) }
 
-func (s *fakeSleeper) until(t int64) {
+func (s *fakeSleeper) Until(t int64) {
 	for {
 		now := s.clock.now()
 		if now >= t {

@@ -3,6 +3,8 @@ package link
 import (
 	"sync"
 	"time"
+
+	"github.com/everywire/everywire/internal/sleeper"
 )
 
 // A queue holds frames until they are due and then hands them, in order, to
@@ -11,7 +13,7 @@ import (
 // link's.
 type queue struct {
 	clock   clock
-	sleeper sleeper
+	sleeper sleeper.Sleeper
 	deliver func(frame)
 	wake    chan struct{} // capacity 1: the queue is no longer empty, or closed
 	done    chan struct{}
@@ -75,7 +77,7 @@ func (q *queue) run() {
 			<-q.wake
 			continue
 		}
-		q.sleeper.until(due)
+		q.sleeper.Until(due)
 		for f, ok := q.pop(); ok; f, ok = q.pop() {
 			q.deliver(f)
 		}
@@ -138,6 +140,6 @@ func (q *queue) close() {
 	q.frames, q.head = nil, 0
 	q.mu.Unlock()
 	q.signal()
-	q.sleeper.stop()
+	q.sleeper.Stop()
 	<-q.done
 }

@@ -1,4 +1,4 @@
-package link
+package sleeper
 
 import (
 	"os"
@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A timerfdSleeper waits until a timerfd(2) becomes readable. The kernel's
+// A timerfd waits until a timerfd(2) becomes readable. The kernel's
 // timer behind it is exact to the nanosecond and has no slack, and Go's poller
 // waits for it as for a socket: the goroutine holds neither a thread nor a
 // processor meanwhile. That matters where a process has one processor, as the
 // ends of a trial do: in nanosleep(2) a goroutine keeps it until the runtime's
 // monitor takes it away, and whoever got ready meanwhile has to wait.
-type timerfdSleeper struct {
+type timerfd struct {
 	now  func() int64
 	file *os.File
 	raw  syscall.RawConn
 }
 
-// newFineSleeper returns nil if the system refuses a timer.
-func newFineSleeper(now func() int64) sleeper {
+// newFine returns nil if the system refuses a timer.
+func newFine(now func() int64) Sleeper {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil
@@ -31,10 +31,11 @@ func newFineSleeper(now func() int64) sleeper {
 		_ = file.Close() // it was never used
 		return nil
 	}
-	return &timerfdSleeper{now: now, file: file, raw: raw}
+	return &timerfd{now: now, file: file, raw: raw}
 }
 
-func (s *timerfdSleeper) until(t int64) {
+// Until sleeps.
+func (s *timerfd) Until(t int64) {
 	for {
 		left := t - s.now()
 		if left <= 0 {
@@ -54,5 +55,5 @@ func (s *timerfdSleeper) until(t int64) {
 	}
 }
 
-// stop ends a Read that waits.
-func (s *timerfdSleeper) stop() { _ = s.file.Close() }
+// Stop ends a Read that waits.
+func (s *timerfd) Stop() { _ = s.file.Close() }

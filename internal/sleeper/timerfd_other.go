@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sleeper
+
+func newFine(func() int64) Sleeper { return nil }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package link
-
-func newFineSleeper(func() int64) sleeper { return nil }
