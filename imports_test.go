@@ -123,6 +123,20 @@ var importRules = []importRule{
 		reason:    "a network knows nothing of what it carries; net.Listener and net.Conn are all that it shares with the rest",
 	},
 	{
+		dirs: []string{"flow/expr"}, ours: []string{"schema"},
+		forbidden: []string{"google.golang.org/grpc", "net/http", "reflect", "github.com/goccy/go-yaml"},
+		reason:    "expressions are texts and values; without reflection their cost can be seen in their code",
+	},
+	{
+		dirs: []string{"flow"}, ours: []string{".", "schema", "resilience", "flow/expr"},
+		forbidden: []string{"net/http", "github.com/prometheus"},
+		reason:    "a flow names targets and knows no wire: who dials and serves is given to it, and so is who observes",
+	},
+	{
+		dirs: []string{"flow/flowmetrics"}, ours: []string{"flow"},
+		reason: "metrics of flows are made from what every observer sees",
+	},
+	{
 		dirs: []string{"lab/plan"}, ours: []string{},
 		reason: "a plan is data: it stands in every record and must be readable without the rest",
 	},

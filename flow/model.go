@@ -148,6 +148,9 @@ const (
 	Parallel                // it runs beside the others, up to the trigger's Limit
 )
 
+// overlaps are the words for them in files.
+var overlaps = []string{"skip", "queue", "parallel"}
+
 func (o Overlap) String() string { return overlaps[o] }
 
 // A Service starts a run for each call of a method.
