@@ -1,6 +1,11 @@
-// Package load calls a method from n callers in a closed loop: each caller
-// makes its next call when the last one has been answered. It measures
-// capacity and service time. It knows no wire: it takes any connection.
+// Package load calls methods as a plan's shape says, and counts. It knows no
+// wire: it takes any connection.
+//
+// In a closed loop each of some callers makes its next call when the last one
+// has been answered: it measures capacity and service time. In an open loop
+// calls begin when their time has come, whether others have been answered or
+// not: it measures what users meet who do not wait for each other. Definitions
+// of all that is counted are in docs/spec/lab.md.
 //
 // A call counts if its reply came within the measured time and was right; its
 // latency is from before Invoke to after it, without making the request's
@@ -20,6 +25,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 
+	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/record"
 )
 
@@ -28,26 +34,65 @@ const WrongReply = "wrong reply"
 
 // Config is one load.
 type Config struct {
-	// Conn is shared by all callers.
-	Conn     grpc.ClientConnInterface
+	// Conn is shared by all callers, unless Each gives each its own.
+	Conn grpc.ClientConnInterface
+	// Each, if set, gives a caller its own connection, which stays the caller's of
+	// Run to close, and what counts its bytes, or nil.
+	Each     func(caller int) (grpc.ClientConnInterface, Meter, error)
 	Workload Workload
-	// Callers is how many call at once, at least 1.
+	// Shape says when calls are made.
+	Shape plan.Shape
+	// Callers is how many call at once, at least 1. In an open loop it is the most
+	// calls that may be in flight.
 	Callers int
-	// For is how long calls are started and counted.
+	// For is how long calls are started and counted. An open loop's stages end with
+	// it, if they take longer; a closed loop in which each caller has made its
+	// calls ends earlier.
 	For time.Duration
 	// Drain is how long calls still open after that are waited for; then they
 	// are cancelled, and waited for as long again. Default 5 s.
 	Drain time.Duration
-	// Seed makes the requests; caller i uses Seed and i.
+	// Seed makes the requests, and the gaps of an open loop; caller i uses Seed
+	// and i.
 	Seed uint64
+	// Sample, if set, is called after each call by its caller's goroutine, and for
+	// each call of an open loop that was given up. It must be quick.
+	Sample func(Sample)
+
+	// sleeper is what the pacer of an open loop sleeps with; tests have their own.
+	sleeper func(now func() int64) pacerSleeper
+}
+
+// A Meter counts the bytes of one caller's connection so far.
+type Meter interface {
+	Bytes() (out, in int64)
+}
+
+// A Sample is one call. Times are since the start of the run.
+type Sample struct {
+	// Op is the operation, "" if the workload has but one.
+	Op     string
+	Caller int
+	// Scheduled is when it was to begin: in a closed loop, when it did.
+	Scheduled, Begin, End time.Duration
+	// Err is the kind of error, such as "UNAVAILABLE" or [WrongReply], "" if the
+	// reply was right; Text is the error's own.
+	Err, Text string
+	// Out and In are its bytes, -1 if they are not known.
+	Out, In int64
+	// Censored is set if it was still open at the end of the measured time. Dropped
+	// is set if it never began; then End is when it was given up.
+	Censored, Dropped bool
 }
 
 // A Result is what was counted.
 type Result struct {
 	// Seconds is the measured time.
 	Seconds float64 `json:"seconds"`
-	// Latency holds one value in ns for each correct reply.
-	Latency record.Hist `json:"latency"`
+	// Latency holds one value in ns for each correct reply. Intended is from when
+	// the call was to begin, in an open loop.
+	Latency  record.Hist `json:"latency"`
+	Intended record.Hist `json:"intended,omitzero"`
 	// Errors counts failed calls by status code, "UNAVAILABLE", and wrong
 	// replies.
 	Errors map[string]int64 `json:"errors,omitempty"`
@@ -58,7 +103,24 @@ type Result struct {
 	// OpenShare sums, over the censored calls that were answered rightly
 	// afterwards, the fraction of their time that lay in the measured time.
 	OpenShare float64 `json:"open_share,omitempty"`
+	// Scheduled counts the calls of an open loop whose time lay in the measured
+	// time; each of them is right, an error, censored, dropped or unsent. Late ones
+	// began more than [LateAfter] after their time, PacerLate of them although a
+	// caller was free. Dropped ones were given up when they had waited for the
+	// shape's patience; unsent ones had not begun at the end.
+	Scheduled int64 `json:"scheduled,omitempty"`
+	Late      int64 `json:"late,omitempty"`
+	PacerLate int64 `json:"pacer_late,omitempty"`
+	Dropped   int64 `json:"dropped,omitempty"`
+	Unsent    int64 `json:"unsent,omitempty"`
+	// Times are the latencies' exact sums; Ops are those of each operation, if the
+	// workload has several.
+	Times record.Times `json:"times"`
+	Ops   []record.Op  `json:"ops,omitempty"`
 }
+
+// LateAfter is from when a call of an open loop is late.
+const LateAfter = time.Millisecond
 
 const defaultDrain = 5 * time.Second
 
@@ -66,8 +128,8 @@ const defaultDrain = 5 * time.Second
 // even when it is cancelled; then its goroutine is left behind and the
 // connection should be given up.
 func Run(ctx context.Context, c Config) (*Result, error) {
-	if c.Callers < 1 || c.For <= 0 {
-		return nil, fmt.Errorf("load: %d callers for %v: both must be positive", c.Callers, c.For)
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	if c.Drain == 0 {
 		c.Drain = defaultDrain
@@ -77,14 +139,29 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
+	counted := newCounts(&c)
 	callers := make([]*caller, c.Callers)
+	for i := range callers {
+		one, err := newCaller(&c, i, counted)
+		if err != nil {
+			return nil, err
+		}
+		callers[i] = one
+	}
 	gate := &gate{opened: make(chan struct{}), window: c.For}
+	var pacer *pacer
+	loop := closedLoop(&c)
+	if c.Shape.Open() {
+		pacer = newPacer(&c, gate)
+		loop = pacer.loop
+	}
 	ended := make(chan struct{})
 	var wg sync.WaitGroup
-	for i := range callers {
-		callers[i] = &caller{conn: c.Conn, work: c.Workload.Caller(c.Seed, i)}
-		callers[i].latency.Prepare()
-		wg.Go(func() { callers[i].run(ctx, gate) })
+	for _, one := range callers {
+		wg.Go(func() { loop(ctx, one, gate) })
+	}
+	if pacer != nil {
+		wg.Go(func() { pacer.run(ctx) })
 	}
 	go func() { wg.Wait(); close(ended) }()
 	gate.start = time.Now()
@@ -108,7 +185,29 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return merge(callers, c.For), nil
+	r := merge(counted, c.For)
+	if pacer != nil {
+		pacer.count(r)
+	}
+	if c.Shape.Calls > 0 && r.Censored == 0 {
+		// All calls were made: the measured time ends with the last.
+		var last time.Duration
+		for _, one := range counted {
+			last = max(last, one.lastEnd)
+		}
+		r.Seconds = last.Seconds()
+	}
+	return r, nil
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Callers < 1 || c.For <= 0:
+		return fmt.Errorf("load: %d callers for %v: both must be positive", c.Callers, c.For)
+	case c.Workload == nil || c.Conn == nil && c.Each == nil:
+		return errors.New("load: a workload and a connection are needed")
+	}
+	return c.Shape.Check()
 }
 
 // gate starts all callers at once. start is set before opened is closed.
@@ -118,82 +217,10 @@ type gate struct {
 	window time.Duration
 }
 
-// caller is one caller and what it alone has counted.
-type caller struct {
-	conn grpc.ClientConnInterface
-	work Caller
-
-	latency    record.Hist
-	errors     map[string]int64
-	firstError string
-	firstAt    time.Duration
-	censored   bool
-	openShare  float64
-}
-
-func (c *caller) run(ctx context.Context, g *gate) {
-	<-g.opened
-	for {
-		path, in, out := c.work.Next()
-		begin := time.Since(g.start)
-		if begin >= g.window {
-			return
-		}
-		err := c.conn.Invoke(ctx, path, in, out)
-		end := time.Since(g.start)
-		if end > g.window {
-			c.censored = true
-			if err == nil && c.work.Check() == "" {
-				c.openShare = float64(g.window-begin) / float64(end-begin)
-			}
-			return
-		}
-		if err != nil {
-			if ctx.Err() != nil {
-				return
-			}
-			c.fail(codeName(err), err.Error(), end)
-			continue
-		}
-		if wrong := c.work.Check(); wrong != "" {
-			c.fail(WrongReply, WrongReply+": "+wrong, end)
-			continue
-		}
-		c.latency.Record(int64(end - begin))
-	}
-}
-
-func (c *caller) fail(kind, text string, at time.Duration) {
-	if c.errors == nil {
-		c.errors = map[string]int64{}
-		c.firstError, c.firstAt = text, at
-	}
-	c.errors[kind]++
-}
+// now is the time since the start.
+func (g *gate) now() time.Duration { return time.Since(g.start) }
 
 // codeName is the name of a status code as gRPC's specification writes it.
 func codeName(err error) string {
 	return codepb.Code(status.Code(err)).String() //nolint:gosec // 17 codes; others print as a number
-}
-
-func merge(callers []*caller, window time.Duration) *Result {
-	r := &Result{Seconds: window.Seconds()}
-	first := window + 1
-	for _, c := range callers {
-		r.Latency.Merge(&c.latency)
-		if c.censored {
-			r.Censored++
-			r.OpenShare += c.openShare
-		}
-		for kind, n := range c.errors {
-			if r.Errors == nil {
-				r.Errors = map[string]int64{}
-			}
-			r.Errors[kind] += n
-		}
-		if c.errors != nil && c.firstAt < first {
-			first, r.FirstError = c.firstAt, c.firstError
-		}
-	}
-	return r
 }

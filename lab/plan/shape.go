@@ -15,6 +15,9 @@ type Shape struct {
 	// Poisson makes the gaps of an open loop exponentially distributed; else they
 	// are even.
 	Poisson bool `json:"poisson,omitempty"`
+	// Patience is how long a call of an open loop whose time has come waits for a
+	// free caller before it is given up, in nanoseconds; 0: as long as the run.
+	Patience time.Duration `json:"patience_ns,omitempty"`
 	// Ramp is the time over which the callers of a closed loop begin, one after
 	// another, in nanoseconds.
 	Ramp time.Duration `json:"ramp_ns,omitempty"`
@@ -51,10 +54,25 @@ func (s Shape) Check() error {
 	switch {
 	case s.Open() && (s.Ramp != 0 || s.Calls != 0 || s.Think != 0 || s.ThinkExp):
 		return fmt.Errorf("plan: an open loop has rates; ramp, calls and think time are of closed loops")
-	case !s.Open() && s.Poisson:
-		return fmt.Errorf("plan: Poisson is of open loops: give stages")
-	case s.Ramp < 0 || s.Calls < 0 || s.Think < 0:
-		return fmt.Errorf("plan: a ramp of %v, %d calls and a pause of %v: none may be negative", s.Ramp, s.Calls, s.Think)
+	case !s.Open() && (s.Poisson || s.Patience != 0):
+		return fmt.Errorf("plan: Poisson and patience are of open loops: give stages")
+	case s.Ramp < 0 || s.Calls < 0 || s.Think < 0 || s.Patience < 0:
+		return fmt.Errorf("plan: a ramp of %v, %d calls, a pause of %v and a patience of %v: none may be negative", s.Ramp, s.Calls, s.Think, s.Patience)
 	}
 	return nil
 }
+
+// Reach is how many seconds into the stage so many of its calls are due: the root
+// of From t + (To-From) t²/(2 For) = calls. It is written as the root that loses
+// no digits when both rates are nearly the same.
+func (s Stage) Reach(calls float64) float64 {
+	slope := (s.To - s.From) / s.For.Seconds()
+	root := math.Sqrt(max(0, s.From*s.From+2*slope*calls))
+	if s.From+root == 0 {
+		return 0
+	}
+	return 2 * calls / (s.From + root)
+}
+
+// Calls is how many calls are due in the whole stage.
+func (s Stage) Calls() float64 { return (s.From + s.To) / 2 * s.For.Seconds() }

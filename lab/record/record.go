@@ -94,6 +94,11 @@ type Trial struct {
 	Late      int64 `json:"late,omitempty"`
 	Dropped   int64 `json:"dropped,omitempty"`
 	Unsent    int64 `json:"unsent,omitempty"`
+	// PacerLate are those of the late ones for which a caller was free: the load
+	// generator's own doing.
+	PacerLate int64 `json:"pacer_late,omitempty"`
+	// Times are the exact sums of Latency.
+	Times Times `json:"times,omitzero"`
 	// Ops are the operations of a workload that has several.
 	Ops []Op `json:"ops,omitempty"`
 	// ServerCPU and ClientCPU are user and system seconds of the two processes.
@@ -119,6 +124,8 @@ type Op struct {
 	Calls    int64 `json:"calls"`
 	Latency  Hist  `json:"latency"`
 	Intended Hist  `json:"intended,omitzero"`
+	// Times are the latencies' exact sums.
+	Times Times `json:"times"`
 	// Errors counts wrong and failed calls by kind.
 	Errors map[string]int64 `json:"errors,omitempty"`
 	// Out and In are bytes of all of its calls, -1 if they are not known.

@@ -20,6 +20,9 @@ const (
 	// ServedTime is the mean time that the service itself took, in nanoseconds,
 	// where the arm tells.
 	ServedTime Figure = "served"
+	// BytesOut and BytesIn are TCP payload per call, out towards the server.
+	BytesOut Figure = "bytes out"
+	BytesIn  Figure = "bytes in"
 )
 
 // More reports whether more of the figure is better.
@@ -61,6 +64,15 @@ func figureOf(t *record.Trial, op string, figure Figure) (float64, bool) {
 		calls, latency, open = t.Ops[i].Calls, &t.Ops[i].Latency, 0
 	}
 	switch {
+	case figure == BytesOut || figure == BytesIn:
+		if op != "" || t.Net == nil || t.Ended() == 0 {
+			return 0, false
+		}
+		sum := t.Net.PayloadOut
+		if figure == BytesIn {
+			sum = t.Net.PayloadIn
+		}
+		return float64(sum) / float64(t.Ended()), true
 	case figure == Rate:
 		return (float64(calls) + open) / t.Seconds, t.Seconds > 0
 	case figure == ServedTime:
