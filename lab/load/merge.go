@@ -35,6 +35,15 @@ func merge(counted []*counts, window time.Duration) *Result {
 	return r
 }
 
+// Into fills what was counted into a trial.
+func (r *Result) Into(t *record.Trial) {
+	t.Seconds, t.Calls, t.Latency, t.Intended = r.Seconds, r.Latency.Count(), r.Latency, r.Intended
+	t.Errors, t.FirstError = r.Errors, r.FirstError
+	t.Censored, t.OpenShare = r.Censored, r.OpenShare
+	t.Scheduled, t.Late, t.PacerLate, t.Dropped, t.Unsent = r.Scheduled, r.Late, r.PacerLate, r.Dropped, r.Unsent
+	t.Times, t.Ops = r.Times, r.Ops
+}
+
 // op is the tally as it stands in a record.
 func (t *tally) op(name string) record.Op {
 	o := record.Op{Name: name, Calls: t.times.Count, Latency: t.latency, Intended: t.intended, Times: t.times, Errors: t.errors, Out: t.out, In: t.in}

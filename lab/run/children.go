@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/everywire/everywire/lab/load"
 	"github.com/everywire/everywire/lab/netcount"
 	"github.com/everywire/everywire/lab/plan"
@@ -101,7 +103,7 @@ type generator struct {
 	callers int
 	window  time.Duration
 	end     *link.End // this end of an emulated link
-	conn    ref.Conn
+	conns   []ref.Conn // one, or one for each caller
 	meter   *meter
 }
 
@@ -132,26 +134,36 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 		return none{}, err
 	}
 	g.meter = &meter{sockets: &netcount.Counter{}, end: g.end}
-	conn, err := g.fabric.dial(ctx, called(&g.arm.Plan, g.arm.Arm), g.work, g.arm.To, g.meter.dial())
-	if err != nil {
-		return none{}, err
+	conns := 1
+	if g.arm.Plan.ConnEach {
+		conns = arg.Callers
 	}
-	g.conn, g.callers = conn, arg.Callers
-	g.window = g.arm.Plan.Measure
+	for range conns {
+		conn, err := g.fabric.dial(ctx, called(&g.arm.Plan, g.arm.Arm), g.work, g.arm.To, g.meter.dial())
+		if err != nil {
+			return none{}, errors.Join(err, g.close())
+		}
+		g.conns = append(g.conns, conn)
+	}
+	g.callers, g.window = arg.Callers, g.arm.Plan.Measure
 	if g.arm.Plan.Warmup == 0 {
 		return none{}, nil
 	}
+	warmup := g.load(g.arm.Plan.Warmup, arg.Seed)
+	warmup.Shape.Ramp, warmup.Shape.Calls = 0, 0
 	begin := time.Now()
-	warm, err := load.Run(ctx, g.load(g.arm.Plan.Warmup, arg.Seed))
+	warm, err := load.Run(ctx, warmup)
 	if err != nil {
 		return none{}, err
 	}
-	g.window = windowFor(g.arm.Plan.Measure, g.end != nil, arg.Callers, warm, time.Since(begin))
+	if s := &g.arm.Plan.Shape; !s.Open() && s.Calls == 0 {
+		g.window = windowFor(g.arm.Plan.Measure, g.end != nil, arg.Callers, warm, time.Since(begin))
+	}
 	return none{}, nil
 }
 
 func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error) {
-	if g.conn == nil {
+	if g.conns == nil {
 		return nil, errors.New("measure before open")
 	}
 	if err := g.meter.start(ctx); err != nil {
@@ -191,14 +203,18 @@ func windowFor(measure time.Duration, emulated bool, callers int, warm *load.Res
 }
 
 func (g *generator) load(d time.Duration, seed uint64) load.Config {
-	return load.Config{Conn: g.conn, Workload: g.workload, Callers: g.callers, For: d, Drain: drain, Seed: seed}
+	return load.Config{
+		Each: func(caller int) (grpc.ClientConnInterface, load.Meter, error) {
+			return g.conns[caller%len(g.conns)], nil, nil
+		},
+		Workload: g.workload, Shape: g.arm.Plan.Shape, Callers: g.callers, For: d, Drain: drain, Seed: seed,
+	}
 }
 
-func (g *generator) close() error {
-	if g.conn == nil {
-		return nil
+func (g *generator) close() (err error) {
+	for _, conn := range g.conns {
+		err = errors.Join(err, conn.Close())
 	}
-	conn := g.conn
-	g.conn = nil
-	return conn.Close()
+	g.conns = nil
+	return err
 }

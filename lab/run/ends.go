@@ -18,11 +18,13 @@ type ends struct {
 	tiers     tiers
 	generator *proc.Child
 	plan      *plan.Plan
+	// clientCores are those of the generator; none if it is not pinned.
+	clientCores []int
 }
 
 // start starts both ends. An error says why the arm's trials are void.
 func (r *runner) start(ctx context.Context, block int, arm plan.Arm, network string) (_ *ends, err error) {
-	e := &ends{plan: r.plan}
+	e := &ends{plan: r.plan, clientCores: r.clientCores}
 	defer func() {
 		if err != nil {
 			e.stop()
@@ -88,11 +90,12 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	t.Stolen = (stolen() - stolenBefore).Seconds()
 	window := time.Since(t.Started)
 	t.ServerCPU, t.ClientCPU = (cpu - cpuBefore).Seconds(), m.CPU.Seconds()
-	t.Seconds, t.Calls, t.Latency = m.Result.Seconds, m.Result.Latency.Count(), m.Result.Latency
-	t.Errors, t.FirstError = m.Result.Errors, m.Result.FirstError
-	t.Censored, t.OpenShare = m.Result.Censored, m.Result.OpenShare
+	m.Result.Into(t)
 	t.Net, t.Emulated = &m.Net, m.Emulated
 	t.Void = voidBy(t, window)
+	if t.Void == "" && e.plan.Shape.Open() {
+		t.Void = voidOpen(t, window, max(1, len(e.clientCores)))
+	}
 	return nil
 }
 
@@ -113,6 +116,27 @@ func voidBy(t *record.Trial, window time.Duration) string {
 		return stolenReason
 	case t.Calls == 0 && len(t.Errors) == 0:
 		return fmt.Sprintf("no call ended within the measured %g s", t.Seconds)
+	}
+	return ""
+}
+
+// The rules that void an open loop's trial: what it measured was the generator
+// then.
+const (
+	// MaxPacerLate is the share of calls that may begin late although a caller was
+	// free.
+	MaxPacerLate = 0.01
+	// MaxGeneratorBusy is the share of its cores that the generator may keep busy.
+	MaxGeneratorBusy = 0.9
+)
+
+// voidOpen applies them.
+func voidOpen(t *record.Trial, window time.Duration, cores int) string {
+	switch {
+	case float64(t.PacerLate) > MaxPacerLate*float64(t.Scheduled):
+		return fmt.Sprintf("the generator began more than %g %% of the calls late although a caller was free", 100*MaxPacerLate)
+	case t.ClientCPU > MaxGeneratorBusy*float64(cores)*window.Seconds():
+		return fmt.Sprintf("the generator kept more than %g %% of its cores busy", 100*MaxGeneratorBusy)
 	}
 	return ""
 }
