@@ -161,6 +161,10 @@ var importRules = []importRule{
 		reason: "a reference is what others would write: it must owe nothing to a wire of ours (net/http+json and grpc-go+protobuf have our codecs on purpose)",
 	},
 	{
+		dirs: []string{"lab/reproduce"}, ours: []string{"lab/plan", "lab/record", "lab/ref", "lab/stats", "lab/report"},
+		reason: "an article is plans and sentences about records; who runs them is the command",
+	},
+	{
 		dirs: []string{"lab/cluster"}, ours: []string{"lab/proc"},
 		forbidden: []string{"google.golang.org/grpc"},
 		reason:    "a proxy in front of servers knows their addresses and nothing of what they serve",

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"maps"
 	"net"
 
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/lab/cluster"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/ref"
 	"github.com/everywire/everywire/lab/run"
@@ -38,13 +41,20 @@ func serveArm(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (ru
 	}
 	// An arm's options are the client's, but for how JSON's bytes are written.
 	maps.DeleteFunc(shape.Options, func(name, _ string) bool { return name != "bytes" })
-	reg := w.NewRegistry()
-	server, err := wire.Serve(context.WithoutCancel(ctx), reg, []string{shape.At(at.Addr).String()},
-		wire.WithLimits(armLimits(w.Plan)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen))
+	opts := []wire.ServeOption{wire.WithLimits(armLimits(w.Plan)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen)}
+	var ca []byte
+	if shape.TLS {
+		cert, cfg, err := throwAwayTLS()
+		if err != nil {
+			return run.Endpoint{}, nil, err
+		}
+		ca, opts = cert, append(opts, wire.WithTLSConfig(cfg))
+	}
+	server, err := wire.Serve(context.WithoutCancel(ctx), w.NewRegistry(), []string{shape.At(at.Addr).String()}, opts...)
 	if err != nil {
 		return run.Endpoint{}, nil, err
 	}
-	return run.At(server.Targets()[0].Addrs[0]), server.Shutdown, nil
+	return run.Endpoint{Addrs: server.Targets()[0].Addrs, CA: ca}, server.Shutdown, nil
 }
 
 func dialArm(_ context.Context, arm plan.Arm, w *work.Work, to run.Endpoint, dial ref.Dialer) (ref.Conn, error) {
@@ -53,12 +63,36 @@ func dialArm(_ context.Context, arm plan.Arm, w *work.Work, to run.Endpoint, dia
 		return nil, err
 	}
 	if len(to.Addrs) > 1 {
+		if shape.Options == nil {
+			shape.Options = map[string]string{}
+		}
 		shape.Options["lb"] = "round_robin"
 	}
-	reg := w.NewRegistry() // for what it says of the methods
-	return wire.Dial(shape.At(to.Addrs...).String(),
+	opts := []wire.DialOption{
 		wire.WithLimits(armLimits(w.Plan)),
 		wire.WithCodecs(codecs()...),
-		wire.WithMethods(reg),
-		wire.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }))
+		wire.WithMethods(w.NewRegistry()), // for what it says of the methods
+		wire.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }),
+	}
+	if shape.TLS {
+		// The link decides what is dialled; the certificate is for this machine.
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(to.CA)
+		opts = append(opts, wire.WithTLSConfig(&tls.Config{RootCAs: pool, ServerName: "localhost", MinVersion: tls.VersionTLS13}))
+	}
+	return wire.Dial(shape.At(to.Addrs...).String(), opts...)
+}
+
+// throwAwayTLS is the TLS of a trial's server, and the certificate that its clients
+// trust. Ours speak TLS 1.3; NGINX speaks to upstreams what it was built to.
+func throwAwayTLS() (ca []byte, _ *tls.Config, err error) {
+	c, err := cluster.SelfSigned()
+	if err != nil {
+		return nil, nil, err
+	}
+	pair, err := tls.X509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Cert, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }

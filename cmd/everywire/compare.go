@@ -91,10 +91,6 @@ func (c *compareCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
@@ -103,7 +99,7 @@ func (c *compareCmd) Run(a *app) error {
 	if err := os.Remove(filepath.Join(c.Out, "report.html")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
-	interrupted, err := c.measure(a, p, payload, exe, recordFile)
+	interrupted, err := c.measure(a, p, payload, recordFile)
 	if err != nil {
 		return err
 	}
@@ -212,19 +208,7 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 }
 
 // measure runs the plan and writes its record.
-func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, exe, file string) (interrupted bool, err error) {
-	f, err := os.Create(file)
-	if err != nil {
-		return false, fmt.Errorf("cannot write the record: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	// Not buffered: a killed run leaves all its finished trials.
-	w, err := record.NewWriter(f, record.Header{
-		Started: time.Now(), Build: run.Build(), Machine: run.Machine(), Plan: *p,
-	})
-	if err != nil {
-		return false, err
-	}
+func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, file string) (interrupted bool, err error) {
 	for _, x := range p.Excluded {
 		fmt.Fprintf(a.stderr, "%s cannot carry %s and is left out: %s\n", x.Arm, carried(p), x.Reason)
 	}
@@ -234,15 +218,9 @@ func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, exe, file str
 		}
 	}
 	progress := newProgress(a.stderr)
-	partial, err := run.Run(a.ctx, p, run.Config{
-		Exe: exe, ServerArgs: []string{"lab-server"}, GeneratorArgs: []string{"lab-generator"},
-		Payload: payload, Sink: w, Progress: progress.show,
-	})
+	partial, err := measurePlan(a, p, payload, file, progress.show)
 	progress.done()
-	if err != nil {
-		return false, err
-	}
-	return partial != "", w.End(record.End{Ended: time.Now(), Partial: partial})
+	return partial != "", err
 }
 
 // report makes everything from the record, as "everywire report" would.

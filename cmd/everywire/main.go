@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/everywire/everywire/lab/reproduce"
 	"github.com/everywire/everywire/link"
 	"github.com/everywire/everywire/wire"
 )
@@ -31,13 +32,14 @@ const (
 
 // cli is the whole command line.
 type cli struct {
-	Compare  compareCmd  `cmd:"" help:"Measure what each wire costs on this machine: the main job."`
-	Serve    serveCmd    `cmd:"" help:"Serve built-in services on any number of targets."`
-	Call     callCmd     `cmd:"" help:"Call a method on any target, JSON in and out."`
-	Describe describeCmd `cmd:"" help:"Write what describes services, or what has changed of them: OpenAPI, OpenRPC, .proto files."`
-	Report   reportCmd   `cmd:"" help:"Make the report of a recorded run again."`
-	Targets  targetsCmd  `cmd:"" help:"List wires, transports and the options of targets."`
-	Version  versionCmd  `cmd:"" help:"Print the version and what it was built from."`
+	Compare   compareCmd   `cmd:"" help:"Measure what each wire costs on this machine: the main job."`
+	Reproduce reproduceCmd `cmd:"" help:"Measure published comparisons of REST with RPC again, beside their tables."`
+	Serve     serveCmd     `cmd:"" help:"Serve built-in services on any number of targets."`
+	Call      callCmd      `cmd:"" help:"Call a method on any target, JSON in and out."`
+	Describe  describeCmd  `cmd:"" help:"Write what describes services, or what has changed of them: OpenAPI, OpenRPC, .proto files."`
+	Report    reportCmd    `cmd:"" help:"Make the report of a recorded run again."`
+	Targets   targetsCmd   `cmd:"" help:"List wires, transports and the options of targets."`
+	Version   versionCmd   `cmd:"" help:"Print the version and what it was built from."`
 
 	LabServer    labServerCmd    `cmd:"" hidden:"" help:"The server of a trial; compare starts it."`
 	LabGenerator labGeneratorCmd `cmd:"" hidden:"" help:"The load generator of a trial; compare starts it."`
@@ -82,7 +84,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		kong.Exit(func(int) { exited = true }), // --help
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(a),
-		kong.Vars{"forms": formNames(), "classic": strings.Join(classicArms, ", "), "links": strings.Join(link.Presets(), ", ")},
+		kong.Vars{"forms": formNames(), "classic": strings.Join(classicArms, ", "), "links": strings.Join(link.Presets(), ", "), "articles": strings.Join(reproduce.Names(), ", ")},
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "everywire:", err)

@@ -20,6 +20,7 @@ type progress struct {
 	w        io.Writer
 	terminal bool
 	columns  func() int // of the terminal, which may be resized at any time
+	what     string     // stands before the line, if there are several runs
 	last     time.Time
 	width    int // of the line on the terminal
 }
@@ -45,6 +46,9 @@ func (p *progress) show(now run.Progress) {
 	}
 	p.last = time.Now()
 	line := fmt.Sprintf("%d of %d trials", now.Done, now.Total)
+	if p.what != "" {
+		line = p.what + ": " + line
+	}
 	if now.Done < now.Total {
 		line += fmt.Sprintf(", %s left: block %d, %s, %d %s", round(now.Left), now.Block+1, now.Arm, now.Callers, plural(now.Callers, "caller"))
 		if now.Link != "" && now.Link != plan.Loopback {

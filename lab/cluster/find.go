@@ -51,6 +51,17 @@ func find(ctx context.Context) (*installation, error) {
 	return n, nil
 }
 
+// Installed says why NGINX, with its stream module, cannot be had here; nil if it
+// can.
+func Installed(ctx context.Context) error {
+	n, err := find(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = n.streamModule()
+	return err
+}
+
 var versionText = regexp.MustCompile(`nginx version: [A-Za-z]+/(\d{1,5})\.(\d{1,5})\.(\d{1,5})`)
 
 // parseInstallation reads what nginx -V says.

@@ -102,7 +102,7 @@ type generator struct {
 
 	callers int
 	window  time.Duration
-	end     *link.End // this end of an emulated link
+	end     *link.End  // this end of an emulated link
 	conns   []ref.Conn // one, or one for each caller
 	meter   *meter
 }

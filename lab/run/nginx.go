@@ -8,7 +8,7 @@ import (
 	"github.com/everywire/everywire/lab/plan"
 )
 
-// startNginx puts NGINX in front of an arm's replicas.
+// startNginx puts NGINX in front of an arm's replicas. It ends with ctx at the latest.
 func startNginx(ctx context.Context, arm plan.Arm, behind Endpoint, cores []int) (balancer, Endpoint, error) {
 	n, err := cluster.StartNginx(ctx, cluster.Config{
 		Protocol: protocolOf(arm), Backends: behind.Addrs, BackendCA: behind.CA,

@@ -57,7 +57,7 @@ func (t *tiers) serve(ctx, starting context.Context, r *runner, arm plan.Arm, l 
 		behind.CA = append(behind.CA, s.To.CA...)
 	}
 	if arm.Cluster != nil && arm.Cluster.Balancer == plan.Nginx {
-		balance, at, err := startNginx(starting, arm, behind, r.serverCores)
+		balance, at, err := startNginx(ctx, arm, behind, r.serverCores)
 		if err != nil {
 			return served{}, err
 		}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/record"
+	"github.com/everywire/everywire/lab/run"
+)
+
+// measurePlan runs a plan and writes its record to a file. What is shown of its
+// progress is the caller's business.
+func measurePlan(a *app, p *plan.Plan, payload []byte, file string, show func(run.Progress)) (partial string, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return "", fmt.Errorf("cannot write the record: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	// Not buffered: a killed run leaves all its finished trials.
+	w, err := record.NewWriter(f, record.Header{Started: time.Now(), Build: run.Build(), Machine: run.Machine(), Plan: *p})
+	if err != nil {
+		return "", err
+	}
+	partial, err = run.Run(a.ctx, p, run.Config{
+		Exe: exe, ServerArgs: []string{"lab-server"}, GeneratorArgs: []string{"lab-generator"},
+		Payload: payload, Sink: w, Progress: show,
+	})
+	if err != nil {
+		return "", err
+	}
+	return partial, w.End(record.End{Ended: time.Now(), Partial: partial})
+}
