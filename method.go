@@ -98,6 +98,9 @@ type Route struct {
 	// created, with variables of the reply's fields, such as /employees/{id},
 	// and becomes the Location header.
 	Created string
+	// EmptyOK is set if the success of a method whose reply has no fields is 200
+	// OK with an empty body, and not 204 No Content: see [EmptyOK].
+	EmptyOK bool
 }
 
 // A RouteOption says more about a [Route].
@@ -114,6 +117,12 @@ func Created(location string) RouteOption {
 	return func(r *Route) { r.Created = location }
 }
 
+// EmptyOK makes a success 200 OK with an empty body, where the reply has no fields,
+// for clients that take no other status for one.
+func EmptyOK() RouteOption {
+	return func(r *Route) { r.EmptyOK = true }
+}
+
 // A JSONRPCForm is how a method looks to JSON-RPC peers that do not know
 // everywire's names: a short name, positional parameters, a bare result. It is
 // declared, never guessed; the full name with named parameters always works.
@@ -127,6 +136,10 @@ type JSONRPCForm struct {
 	// Result names the field of the reply whose bare value is the result; ""
 	// means the whole reply.
 	Result string
+	// Path is a path at which servers of JSON-RPC over HTTP answer beside their
+	// own, such as /api/v1/session, for clients that look for the method there. Every
+	// method answers at every path.
+	Path string
 }
 
 // ParamsForm says what the elements of a JSON-RPC params array are.

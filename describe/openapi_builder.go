@@ -212,7 +212,10 @@ func (b *builder) responses() error {
 			}
 		}
 		if b.m.Output != nil && !b.m.Output.HasFields() {
-			status, ok.Description = "204", "Done; there is nothing to say."
+			ok.Description = "Done; there is nothing to say."
+			if !b.route.EmptyOK {
+				status = "204"
+			}
 		} else {
 			ok.Content = contentOf(messageTypes, mediaType{Schema: out})
 		}

@@ -15,6 +15,8 @@ import (
 // has the table.
 type anyHandler struct {
 	rest, jsonrpc, webSocket, connect, grpc http.Handler
+	// isJSONRPC tells the paths that methods declare for JSON-RPC.
+	isJSONRPC func(path string) bool
 }
 
 // newAnyHandler makes the handler of all wires on HTTP.
@@ -37,6 +39,7 @@ func newAnyHandler(cfg *rpc.ServerConfig) (*Handler, error) {
 		h.endsWith(part)
 		*p.to = part
 	}
+	parts.isJSONRPC = parts.jsonrpc.(interface{ ServesPath(string) bool }).ServesPath
 	h.grpc = grpcwire.NewHandler(cfg.Of("grpc"))
 	parts.grpc = h.grpc
 	h.Handler = parts
@@ -51,7 +54,7 @@ func (h *anyHandler) of(r *http.Request) http.Handler {
 	switch {
 	case r.URL.Path == jsonrpc.DefaultPath && r.Header["Upgrade"] != nil:
 		return h.webSocket
-	case r.URL.Path == jsonrpc.DefaultPath:
+	case r.URL.Path == jsonrpc.DefaultPath, h.isJSONRPC(r.URL.Path):
 		return h.jsonrpc
 	case sniff.IsGRPC(r.Header.Get("Content-Type")):
 		return h.grpc

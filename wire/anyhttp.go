@@ -20,7 +20,7 @@ func newAnyHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &anyHTTPServer{web.NewServer(web.Config{Handler: h, Limits: cfg.Limits, Logger: cfg.Logger}), h}, nil
+	return &anyHTTPServer{web.NewServer(web.Config{Handler: cfg.Around(h), Limits: cfg.Limits, Logger: cfg.Logger}), h}, nil
 }
 
 func (s *anyHTTPServer) Serve(lis net.Listener) error { return s.web.Serve(lis) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"google.golang.org/grpc"
@@ -29,6 +30,7 @@ type config struct {
 	stream  []grpc.StreamClientInterceptor
 	codecs  []everywire.Codec
 	drain   time.Duration
+	around  func(http.Handler) http.Handler
 
 	grpcDial  []grpc.DialOption
 	grpcServe []grpc.ServerOption
@@ -121,6 +123,21 @@ func WithListener(listen func(ctx context.Context, network, addr string) (net.Li
 // context of [Serve] ends. The default is 10 s.
 func WithDrainTimeout(d time.Duration) ServeOption {
 	return serveOnly(func(c *config) { c.drain = d })
+}
+
+// WithHTTP puts handlers of the program's own around those of the wires on HTTP: to add
+// header fields to every response, or to answer requests that are no calls at all. Of
+// several the first is outermost. A call of gRPC passes them on a connection that other
+// wires use too; on one of its own it is grpc-go's from the beginning.
+func WithHTTP(around func(http.Handler) http.Handler) ServeOption {
+	return serveOnly(func(c *config) {
+		outer := c.around
+		if outer == nil {
+			c.around = around
+			return
+		}
+		c.around = func(h http.Handler) http.Handler { return outer(around(h)) }
+	})
 }
 
 // WithDialer sets how sockets are opened, in place of net.Dialer.DialContext.

@@ -82,6 +82,9 @@ func NewHandler(reg *everywire.Registry, shape string, opts ...ServeOption) (*Ha
 	if err != nil {
 		return nil, targetError(shape, "%v", err)
 	}
+	if cfg.around != nil {
+		h.Handler = cfg.around(h.Handler)
+	}
 	return h, nil
 }
 

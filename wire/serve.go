@@ -135,6 +135,7 @@ func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target strin
 		Path:     t.Path,
 		Options:  t.Options,
 		GRPC:     cfg.grpcServe,
+		HTTP:     cfg.around,
 	}
 	b, server, err := t.listen(ctx, target, cfg, t.configOf(&rc))
 	if err != nil {

@@ -12,5 +12,5 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return web.NewServer(web.Config{Handler: h, TLS: cfg.TLS, Limits: cfg.Limits, Logger: cfg.Logger}), nil
+	return web.NewServer(web.Config{Handler: cfg.Around(h), TLS: cfg.TLS, Limits: cfg.Limits, Logger: cfg.Logger}), nil
 }

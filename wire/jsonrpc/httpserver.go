@@ -20,7 +20,8 @@ import (
 	"github.com/everywire/everywire/wire/internal/web"
 )
 
-// DefaultPath is where JSON-RPC lives on an HTTP server.
+// DefaultPath is where JSON-RPC lives on an HTTP server, beside the paths that
+// methods declare.
 const DefaultPath = "/rpc"
 
 // pathOf is the target's path, or the default.
@@ -40,13 +41,13 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	}
 	path := pathOf(cfg.Path)
 	return web.NewServer(web.Config{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
+		Handler: cfg.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != path && !h.ServesPath(r.URL.Path) {
 				h.httpError(w, r, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
 				return
 			}
 			h.ServeHTTP(w, r)
-		}),
+		})),
 		TLS:    cfg.TLS,
 		Limits: cfg.Limits,
 		Logger: cfg.Logger,
@@ -58,7 +59,11 @@ type handler struct {
 	cors    *origin.Policy
 }
 
-// NewHandler makes the http.Handler of JSON-RPC, whatever the path.
+// ServesPath reports whether a method declares that JSON-RPC is answered at path.
+func (h *handler) ServesPath(path string) bool { return h.service.names.HasPath(path) }
+
+// NewHandler makes the http.Handler of JSON-RPC, whatever the path. It has a method
+// ServesPath, which says which paths the methods declare.
 func NewHandler(cfg *rpc.ServerConfig) (http.Handler, error) {
 	h, err := newHandler(cfg)
 	if err != nil {

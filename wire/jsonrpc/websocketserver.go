@@ -23,7 +23,7 @@ func NewWebSocketServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &webSocketServer{handler, web.NewServer(web.Config{Handler: handler, TLS: cfg.TLS, Limits: cfg.Limits, Logger: cfg.Logger})}, nil
+	return &webSocketServer{handler, web.NewServer(web.Config{Handler: cfg.Around(handler), TLS: cfg.TLS, Limits: cfg.Limits, Logger: cfg.Logger})}, nil
 }
 
 // Serve is [rpc.Server]'s.

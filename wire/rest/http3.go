@@ -33,10 +33,11 @@ func NewHTTP3Server(cfg *rpc.ServerConfig) (rpc.PacketServer, error) {
 	if cfg.TLS == nil {
 		return nil, errors.New("HTTP/3 is always over TLS")
 	}
+	around := cfg.Around(h)
 	bounded := func(w http.ResponseWriter, r *http.Request) {
 		// quic-go has no timeout for a request's body.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(web.BodyTimeout)) // it can on this server
-		h.ServeHTTP(w, r)
+		around.ServeHTTP(w, r)
 	}
 	return &http3Server{handler: h, done: make(chan struct{}), http: &http3.Server{
 		Handler:        http.HandlerFunc(bounded),

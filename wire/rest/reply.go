@@ -31,6 +31,12 @@ func (x *exchange) respond(w http.ResponseWriter, r *http.Request) {
 	case http.StatusNoContent:
 		w.WriteHeader(httpStatus)
 		return
+	case http.StatusOK:
+		if x.endpoint.noReply {
+			header["Content-Length"] = []string{"0"}
+			w.WriteHeader(httpStatus)
+			return
+		}
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if tag := x.entityTag(reads); tag != "" {

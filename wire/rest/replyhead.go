@@ -64,7 +64,7 @@ func (e *endpoint) successStatus() int {
 	switch {
 	case e.created != nil:
 		return http.StatusCreated
-	case e.noReply:
+	case e.noReply && !e.emptyOK:
 		return http.StatusNoContent
 	}
 	return http.StatusOK

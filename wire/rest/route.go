@@ -34,10 +34,12 @@ type endpoint struct {
 	// the whole reply.
 	responseField *field
 	// created is set if a success is 201, etag if a field of the reply is its
-	// entity tag, and noReply if the reply can hold nothing.
+	// entity tag, and noReply if the reply can hold nothing; that is 204, or 200 if
+	// emptyOK is set.
 	created *location
 	etag    *field
 	noReply bool
+	emptyOK bool
 }
 
 // A binding is a field that is filled from a place of its own.
@@ -106,6 +108,9 @@ func (c *compiler) compileRoute(m *everywire.Method, r everywire.Route) (*endpoi
 	}
 	e.placeFields()
 	e.placeReply(output)
+	if e.emptyOK = r.EmptyOK; r.EmptyOK && (!e.noReply || e.created != nil) {
+		return nil, errors.New("EmptyOK is for replies without fields, on routes that create nothing")
+	}
 	return e, nil
 }
 

@@ -22,7 +22,7 @@ func NewServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{h, web.NewServer(web.Config{Handler: h, TLS: cfg.TLS, Limits: cfg.Limits, Logger: h.logger})}, nil
+	return &server{h, web.NewServer(web.Config{Handler: cfg.Around(h), TLS: cfg.TLS, Limits: cfg.Limits, Logger: h.logger})}, nil
 }
 
 // Serve is [rpc.Server]'s.

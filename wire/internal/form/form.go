@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/everywire/everywire"
 )
@@ -35,6 +36,9 @@ func Of(m *everywire.Method) (*Form, error) {
 	if Reserved(f.Name) && f.Name != "rpc.discover" {
 		return bad("names that begin with rpc. or $/ are reserved, not to be declared: %q", f.Name)
 	}
+	if decl.Path != "" && !isPath(decl.Path) {
+		return bad("%q is not the path of a URL, such as /api/v1/session", decl.Path)
+	}
 	if !f.Object && f.Params != everywire.ParamsNamed {
 		return bad("%s is no object, so its params are an array of one without saying so", m.Input.Name)
 	}
@@ -61,4 +65,11 @@ func Of(m *everywire.Method) (*Form, error) {
 		}
 	}
 	return f, nil
+}
+
+// isPath reports whether a path can be compared with those of requests as it is
+// written: it is absolute, and nothing in it is escaped.
+func isPath(path string) bool {
+	u, err := url.Parse(path)
+	return err == nil && path[0] == '/' && u.Path == path && u.EscapedPath() == path
 }

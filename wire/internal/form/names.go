@@ -32,7 +32,8 @@ type Names struct {
 type nameIndex struct {
 	methods int // how many methods it was made from
 	entries map[string]*Entry
-	errs    []error // of declarations
+	paths   map[string]bool // nil if no method declares one
+	errs    []error         // of declarations
 }
 
 // An Entry is a method under one of its names.
@@ -75,6 +76,9 @@ func makeIndex(methods []*everywire.Method) *nameIndex {
 			}
 			shorts[name] = &Entry{Form: f, Short: true, err: err}
 		}
+		if err == nil && m.JSONRPC != nil && m.JSONRPC.Path != "" {
+			index.paths = with(index.paths, m.JSONRPC.Path)
+		}
 		if err != nil {
 			index.errs = append(index.errs, err)
 		}
@@ -90,6 +94,18 @@ func makeIndex(methods []*everywire.Method) *nameIndex {
 	}
 	return index
 }
+
+func with(paths map[string]bool, path string) map[string]bool {
+	if paths == nil {
+		paths = map[string]bool{}
+	}
+	paths[path] = true
+	return paths
+}
+
+// HasPath reports whether a method that was registered before the server was made, or
+// that has been looked up since, declares this path of HTTP.
+func (n *Names) HasPath(path string) bool { return n.index.Load().paths[path] }
 
 // Lookup finds a method by its full name, with or without the slash before
 // it, or by its short name. Methods registered after the server was made are

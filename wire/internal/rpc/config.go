@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"google.golang.org/grpc"
@@ -51,6 +52,16 @@ type ServerConfig struct {
 	Options Options
 	// GRPC are grpc-go's own options, for the gRPC wire alone.
 	GRPC []grpc.ServerOption
+	// HTTP is put around the handlers of the wires on HTTP. It may be nil.
+	HTTP func(http.Handler) http.Handler
+}
+
+// Around returns the handler with what the program has put around it.
+func (c *ServerConfig) Around(h http.Handler) http.Handler {
+	if c.HTTP == nil {
+		return h
+	}
+	return c.HTTP(h)
 }
 
 // Of returns the configuration of one wire's server among several.
