@@ -170,6 +170,11 @@ var importRules = []importRule{
 		reason:    "a proxy in front of servers knows their addresses and nothing of what they serve",
 	},
 	{
+		dirs: []string{"lab/failover"}, ours: []string{".", "lab/cluster", "lab/load", "lab/proc", "resilience"},
+		forbidden: []string{"net/http"},
+		reason:    "what becomes of calls is seen through a grpc.ClientConnInterface, the same for every wire",
+	},
+	{
 		dirs: []string{"lab/load", "lab/proc", "lab/run", "lab/work"}, ours: []string{".", "schema/...", "codec/json", "service/...", "lab/...", "link", "internal/sleeper"},
 		reason: "payloads are JSON files; beside that the generator sees a grpc.ClientConnInterface, so that every arm, ours or not, is called in the same way",
 	},
