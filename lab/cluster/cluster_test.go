@@ -54,7 +54,7 @@ func start(t *testing.T, c cluster.Config) *cluster.Nginx {
 	t.Helper()
 	n, err := cluster.StartNginx(context.WithoutCancel(t.Context()), c)
 	if errors.Is(err, cluster.ErrNoNginx) || errors.Is(err, cluster.ErrNoStream) {
-		needs.Missing(t, err.Error()+": apt-get install nginx-light libnginx-mod-stream")
+		needs.Missing(t, err.Error()+": apt-get install nginx libnginx-mod-stream")
 	}
 	if err != nil {
 		t.Fatal(err)

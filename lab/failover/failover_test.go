@@ -76,7 +76,7 @@ func TestReplicaIsKilled(t *testing.T) {
 				Replicas: 3, Callers: 16, For: 1200 * time.Millisecond, KillAfter: 500 * time.Millisecond,
 			})
 			if errors.Is(err, cluster.ErrNoNginx) || errors.Is(err, cluster.ErrNoStream) {
-				needs.Missing(t, err.Error()+": apt-get install nginx-light libnginx-mod-stream")
+				needs.Missing(t, err.Error()+": apt-get install nginx libnginx-mod-stream")
 			}
 			if err != nil {
 				t.Fatal(err)
