@@ -17,10 +17,10 @@ import (
 // grace is how long a child may take to end by itself.
 const grace = 2 * time.Second
 
-// A Child is a process that this one has started. Its methods are for one
-// goroutine at a time, except Done.
+// A Child is a process that this one has started, here or on another machine. Its
+// methods are for one goroutine at a time, except Done.
 type Child struct {
-	cmd    *exec.Cmd
+	cmd    *exec.Cmd // nil for one on another machine
 	stdin  io.WriteCloser
 	stdout lineWriter
 	stderr headWriter
@@ -64,8 +64,13 @@ func Start(ctx context.Context, exe string, args []string, cores []int) (*Child,
 	return c, nil
 }
 
-// PID is the child's process id.
-func (c *Child) PID() int { return c.cmd.Process.Pid }
+// PID is the child's process id, 0 if it is on another machine.
+func (c *Child) PID() int {
+	if c.cmd == nil {
+		return 0
+	}
+	return c.cmd.Process.Pid
+}
 
 // Done is closed when the child has ended and was reaped.
 func (c *Child) Done() <-chan struct{} { return c.done }
@@ -146,6 +151,8 @@ func (c *Child) died(ctx context.Context) error {
 	how := "it could not be waited for"
 	if c.stdout.err != nil {
 		how = c.stdout.err.Error()
+	} else if c.cmd == nil {
+		how = "the connection to its machine ended"
 	} else if c.cmd.ProcessState != nil {
 		how = c.cmd.ProcessState.String()
 	}

@@ -13,6 +13,9 @@
 // is answered by every child: {"cpu_ns":…}, the user and system CPU time of
 // its process so far. All others are the caller's.
 //
+// A child on another machine is spoken to over a connection, see [Agent], which
+// passes on the same lines.
+//
 // A child ends when its standard input does. The system closes that when the
 // parent ends, however it ends, so no child outlives its parent.
 package proc
