@@ -26,11 +26,14 @@ type installation struct {
 	options map[string]string // of ./configure, "" for those without a value
 }
 
-// find finds NGINX on the path, and where it usually is: an ordinary user's path
-// often lacks the folders for administrators.
-func find(ctx context.Context) (*installation, error) {
+// usual are the folders that NGINX is in where it is not on the path: an ordinary
+// user's often lacks those for administrators.
+var usual = []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/homebrew/bin"}
+
+// find finds NGINX on the path, or in another folder.
+func find(ctx context.Context, others []string) (*installation, error) {
 	path, err := exec.LookPath("nginx")
-	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/homebrew/bin"} {
+	for _, dir := range others {
 		if err == nil {
 			break
 		}
@@ -54,7 +57,7 @@ func find(ctx context.Context) (*installation, error) {
 // Installed says why NGINX, with its stream module, cannot be had here; nil if it
 // can.
 func Installed(ctx context.Context) error {
-	n, err := find(ctx)
+	n, err := find(ctx, usual)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func StartNginx(ctx context.Context, c Config) (_ *Nginx, err error) {
 		return nil, ErrNoNginx
 	}
 	n := &Nginx{done: make(chan struct{}), conf: conf{Config: c, Connections: connections, Generation: 1}}
-	if n.program, err = find(ctx); err != nil {
+	if n.program, err = find(ctx, usual); err != nil {
 		return nil, err
 	}
 	if !n.program.atLeast(1, 19, 5) {
