@@ -141,7 +141,7 @@ func FuzzObject(f *testing.F) {
 		if err := o.read(msgpack.NewReader(frame)); err != nil {
 			t.Fatalf("% x: the framer has found a map, and read %v", frame, err)
 		}
-		_, _, _ = replyID(frame)
+		_, _, _, _ = replyID(frame)
 		if o.failure != nil && failed(o.failure) {
 			if s := objectStatus(o.failure); s.Code() == 0 {
 				t.Fatalf("the error % x is no error", o.failure)

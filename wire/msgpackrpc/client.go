@@ -319,14 +319,14 @@ type clientSession struct {
 // Receive is [stream.Session]'s.
 func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	if isObject(frame) {
-		id, kind, err := replyID(frame)
+		id, kind, last, err := replyID(frame)
 		switch {
 		case err != nil:
 			return stream.Frame{}, err
 		case kind == noReply:
 			return s.offers.Receive(frame)
 		case kind == ours:
-			return stream.Frame{Kind: stream.Reply, ID: id}, nil
+			return stream.Frame{Kind: stream.Reply, ID: id, Last: last}, nil
 		}
 		return stream.Frame{}, nil
 	}
@@ -339,7 +339,7 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 	}
 	switch e.kind {
 	case typeResponse:
-		return stream.Frame{Kind: stream.Reply, ID: e.id}, nil
+		return stream.Frame{Kind: stream.Reply, ID: e.id, Last: isLast(e.r)}, nil
 	case typeNotification:
 		r := e.r
 		if name, err := r.Str(); err != nil || string(name) != metaName {
@@ -352,6 +352,13 @@ func (s *clientSession) Receive(frame []byte) (stream.Frame, error) {
 		return stream.Frame{Kind: stream.Part, ID: id}, err
 	}
 	return s.offers.Receive(frame)
+}
+
+// isLast reports whether a response, read up to its error, is the last of its
+// connection.
+func isLast(r msgpack.Reader) bool {
+	failure, err := r.Raw()
+	return err == nil && rpc.MayPart(failure) && rpc.IsParting(statusOf(failure))
 }
 
 // LastWords is [stream.Session]'s; a client has none.

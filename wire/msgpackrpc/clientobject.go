@@ -12,6 +12,7 @@ import (
 	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/schema"
 	"github.com/everywire/everywire/wire/internal/form"
+	"github.com/everywire/everywire/wire/internal/rpc"
 )
 
 // fullForm is that of calls by the full name.
@@ -144,22 +145,24 @@ const (
 // replyID returns the id of a response of JSON-RPC, if it is one that this end
 // gave. An error with the id nil says that the server could not tell which
 // request it is about; as no call can be left waiting for a reply that never
-// comes, it ends the connection and all that is pending.
-func replyID(frame []byte) (id uint32, kind replyKind, err error) {
+// comes, it ends the connection and all that is pending. last says that the server
+// closes the connection behind the response.
+func replyID(frame []byte) (id uint32, kind replyKind, last bool, err error) {
 	var o object
 	if err := o.read(msgpack.NewReader(frame)); err != nil {
-		return 0, noReply, err
+		return 0, noReply, false, err
 	}
 	if !o.isResponse() {
-		return 0, noReply, nil
+		return 0, noReply, false, nil
 	}
 	if id, ok := idOf(o.id); ok {
-		return id, ours, nil
+		last = failed(o.failure) && rpc.MayPart(o.failure) && rpc.IsParting(objectStatus(o.failure))
+		return id, ours, last, nil
 	}
 	if failed(o.failure) && (o.id == nil || typeOf(o.id) == msgpack.Nil) {
-		return 0, nobodys, objectStatus(o.failure).Err()
+		return 0, nobodys, false, objectStatus(o.failure).Err()
 	}
-	return 0, nobodys, nil
+	return 0, nobodys, false, nil
 }
 
 // idOf reads an id as this end gives it.

@@ -2,16 +2,22 @@ package msgpackrpc_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/msgpack"
 	"github.com/everywire/everywire/wire/internal/rpc"
+	"github.com/everywire/everywire/wire/msgpackrpc"
 )
 
 // A foreign is a peer that sends bytes of its own making.
@@ -194,8 +200,74 @@ func TestTooLong(t *testing.T) {
 	f := newFixture(t, func(c *rpc.ServerConfig) { c.Limits.MaxMessage, c.Limits.MaxMetadata = 100, 100 })
 	p := f.foreign(t)
 	p.send("\x94\x00\x05" + sumName + "\x91\xdb\xff\xff\xff\xff")
-	p.want(failed(5, 8, "received a request larger than max (100)"))
+	p.want([]any{int64(1), int64(5), map[string]any{
+		"code": int64(8), "message": "received a request larger than max (100)",
+		"details": []any{errorInfo("CALL_NOT_RUN"), errorInfo("CONNECTION_CLOSING")},
+	}, nil})
 	p.wantEnd()
+}
+
+// errorInfo is a detail that we mark errors with.
+func errorInfo(reason string) any {
+	value := "\x0a" + string(rune(len(reason))) + reason + "\x12\x09everywire"
+	return map[string]any{"type": "google.rpc.ErrorInfo", "value": []byte(value)}
+}
+
+// A client knows that the connection ends behind the answer to a request that is too
+// long, in either envelope, before it sees the end: its next call is made on another
+// connection, though the server has not closed the first.
+func TestNextCallAfterTooLong(t *testing.T) {
+	for _, envelope := range []string{"array", "map"} {
+		t.Run(envelope, func(t *testing.T) {
+			small := newFixture(t, func(c *rpc.ServerConfig) { c.Limits.MaxMessage, c.Limits.MaxMetadata = 1000, 100 })
+			dials := 0
+			conn, err := msgpackrpc.NewConn(&rpc.ClientConfig{
+				Limits:  everywire.Limits{}.WithDefaults(),
+				Options: rpc.Options{"envelope": envelope},
+				DialAddr: func(ctx context.Context, addr string) (net.Conn, error) {
+					dials++
+					conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+					return &neverEnds{Conn: conn, closed: make(chan struct{})}, err
+				},
+				Addrs: []string{small.addr},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, err = everywire.Call[Sum](t.Context(), conn, "arith.Arith/Sum", &Numbers{Numbers: make([]int64, 10_000)})
+			// The id of a map comes last, so the server has not seen it.
+			if status.Code(err) != codes.ResourceExhausted || everywire.MayHaveRun(err) != (envelope == "map") {
+				t.Errorf("a request that is too long: %v, may have run: %t", err, everywire.MayHaveRun(err))
+			}
+			if _, err := everywire.Call[Sum](t.Context(), conn, "arith.Arith/Sum", &Numbers{Numbers: []int64{1, 2}}); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+			if dials != 2 {
+				t.Errorf("%d connections were made, want 2", dials)
+			}
+		})
+	}
+}
+
+// A neverEnds connection does not show its reader that the peer has closed it.
+type neverEnds struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *neverEnds) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, io.EOF) {
+		<-c.closed
+	}
+	return n, err
+}
+
+func (c *neverEnds) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 // Messages that are cut anywhere, or come together, give the same result.

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire/codec/msgpack"
-	"github.com/everywire/everywire/wire/internal/code"
 	"github.com/everywire/everywire/wire/internal/form"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/internal/stream"
@@ -202,12 +201,15 @@ func (s *session) LastWords(head []byte, err error, dst []byte) []byte {
 		if isObject(head) {
 			_ = o.read(msgpack.NewReader(head)) // up to where it is cut off
 		}
-		return appendFailure(dst, o.id, code.JSONRPC(codes.ResourceExhausted),
-			fmt.Sprintf("the request is longer than the limit of %d bytes", long.Limit))
+		refusal := status.Newf(codes.ResourceExhausted, "the request is longer than the limit of %d bytes", long.Limit)
+		if _, known := idOf(o.id); known { // an error without an id ends the connection anyway
+			refusal = rpc.Parting(refusal)
+		}
+		return appendStatus(dst, o.id, refusal)
 	}
 	e, err := open(head)
 	if err != nil || e.kind != typeRequest {
 		return dst
 	}
-	return appendError(dst, e.id, status.Newf(codes.ResourceExhausted, "received a request larger than max (%d)", s.cfg.Limits.MaxMessage))
+	return appendError(dst, e.id, rpc.Parting(status.Newf(codes.ResourceExhausted, "received a request larger than max (%d)", s.cfg.Limits.MaxMessage)))
 }

@@ -172,13 +172,13 @@ func (c *Conn) giveUp(x Exchange, id uint32) {
 // deliver gives a frame to the call that it is for. Frames for calls that
 // nobody waits for any more are dropped. copied is as in begin, and deliver's
 // from here on.
-func (c *Conn) deliver(id uint32, kind Kind, frame []byte, copied *buffer) error {
+func (c *Conn) deliver(f Frame, frame []byte, copied *buffer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, ok := c.pending[id]
+	p, ok := c.pending[f.ID]
 	if !ok {
 		copied.free()
-		return nil
+		return lastOf(f)
 	}
 	if limit := c.maxFrame(); len(p.reply)+len(frame) > 2*limit {
 		copied.free()
@@ -188,7 +188,7 @@ func (c *Conn) deliver(id uint32, kind Kind, frame []byte, copied *buffer) error
 	case p.buf == nil && copied != nil:
 		p.reply, p.buf = frame, copied
 		copied = nil
-	case p.buf == nil && kind == Reply && len(frame) >= detachAt:
+	case p.buf == nil && f.Kind == Reply && len(frame) >= detachAt:
 		p.reply, p.buf = frame, c.rd.detach(0)
 	case p.buf == nil:
 		p.buf = newBuffer()
@@ -198,12 +198,29 @@ func (c *Conn) deliver(id uint32, kind Kind, frame []byte, copied *buffer) error
 		p.reply = p.buf.b
 	}
 	copied.free()
-	if kind == Reply {
-		c.remove(id)
+	if f.Kind == Reply {
+		c.remove(f.ID)
+		err := lastOf(f)
+		if err != nil {
+			c.endCallsLocked(err) // before the caller knows and calls again
+		}
 		c.finish(p, nil)
+		return err
 	}
 	return nil
 }
+
+// lastOf is the end of a connection whose peer has said its last.
+func lastOf(f Frame) error {
+	if f.Kind == Reply && f.Last {
+		return errTurnedAway
+	}
+	return nil
+}
+
+// errTurnedAway is the end of the calls that were sent after one that the peer could
+// not read. They can be made on another connection.
+var errTurnedAway = &BrokenError{Err: errors.New("the peer closes it, since it cannot read a request that was sent before")}
 
 // detachAt is the length of a frame from which it is cheaper to give its call
 // the read buffer than a copy.

@@ -246,6 +246,11 @@ func (c *Conn) isBroken() bool {
 func (c *Conn) endCalls(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.endCallsLocked(err)
+}
+
+// endCallsLocked is endCalls with c.mu held.
+func (c *Conn) endCallsLocked(err error) {
 	if c.err != nil {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 // begin calls:
 //
 //	call, cancel, reply, part   a call, and what answers it
+//	last                        a reply behind which the connection is closed
 //	tell                        a notification: nobody answers it
 //	open, msg, end, grant       a stream, from the end that began it
 //	item, credit                the same, from the other one; reply ends it
@@ -125,8 +126,8 @@ func (s *lineSession) Receive(frame []byte) (stream.Frame, error) {
 		return stream.Frame{}, err
 	}
 	switch word {
-	case "reply":
-		return stream.Frame{Kind: stream.Reply, ID: id}, nil
+	case "reply", "last":
+		return stream.Frame{Kind: stream.Reply, ID: id, Last: word == "last"}, nil
 	case "part":
 		return stream.Frame{Kind: stream.Part, ID: id}, nil
 	case "item", "credit":

@@ -65,6 +65,10 @@ type Frame struct {
 	Kind Kind
 	ID   uint32 // of our call, for Reply and Part
 	Task Task   // for Request
+	// Last is set for a Reply behind which the peer reads and sends nothing more, since
+	// it cannot read the request. The replies to what was sent before that have come;
+	// what was sent after it has not run.
+	Last bool
 	// Lasts is set for a request that goes on with more frames: it does not count
 	// its own frame as held, for it may run for as long as the connection.
 	Lasts bool

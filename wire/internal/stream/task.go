@@ -59,7 +59,7 @@ func (c *Conn) receive(frame []byte, me *waiter) (received, error) {
 		return c.begin(f.Task, size, copied, me)
 	}
 	if f.Kind == Reply || f.Kind == Part {
-		err = c.deliver(f.ID, f.Kind, frame, copied)
+		err = c.deliver(f, frame, copied)
 	} else {
 		copied.free()
 	}
