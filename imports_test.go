@@ -153,6 +153,15 @@ var importRules = []importRule{
 		reason: "a report can be remade from its record alone",
 	},
 	{
+		dirs: []string{"lab/threshold"}, ours: []string{"lab/record", "lab/stats"},
+		forbidden: []string{"google.golang.org/grpc"},
+		reason:    "a threshold judges what was written down, so that a record can be judged again",
+	},
+	{
+		dirs: []string{"lab/timeline", "lab/jtl"}, ours: []string{"lab/load", "lab/record"},
+		reason: "what is made of samples while a load runs sees samples only, and no wire",
+	},
+	{
 		dirs: []string{"lab/netcount"}, ours: []string{"lab/record"},
 		reason: "bytes are counted at the socket, the same for every arm",
 	},
