@@ -104,8 +104,8 @@ func armOf(name string) (plan.Arm, error) {
 	switch {
 	case shape.Wire == "any":
 		return plan.Arm{}, usagef("%s: any is every wire: name those to measure", name)
-	case shape.TLS:
-		return plan.Arm{}, usagef("%s: compare measures cleartext for now", name)
+	case shape.Transport == "h3":
+		return plan.Arm{}, usagef("%s: compare measures TCP; HTTP/3 is over UDP", name)
 	case shape.Transport == "unix":
 		return plan.Arm{}, usagef("%s: compare measures TCP; a unix socket crosses no network", name)
 	}

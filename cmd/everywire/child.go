@@ -17,10 +17,12 @@ import (
 )
 
 // labServerCmd is the server's process of a trial.
-type labServerCmd struct{}
+type labServerCmd struct {
+	Host string `help:"Where to serve (default the loopback interface)."`
+}
 
 // Run obeys the coordinator until it closes standard input.
-func (*labServerCmd) Run(a *app) error { return run.Server(a.stdin, a.stdout, fabric) }
+func (c *labServerCmd) Run(a *app) error { return run.Server(a.stdin, a.stdout, fabric, c.Host) }
 
 // labGeneratorCmd is the load generator's process of a trial.
 type labGeneratorCmd struct{}

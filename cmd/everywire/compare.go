@@ -26,6 +26,8 @@ type compareCmd struct {
 	Documents  bool          `help:"Send the payload as a document of any shape, not as typed values."`
 	ReadDelay  time.Duration `placeholder:"10ms" help:"kv: how long a read takes (default none; the published comparison had 10ms)."`
 	WriteDelay time.Duration `placeholder:"50ms" help:"kv: how long a write takes (default none; the published comparison had 50ms)."`
+	Server     string        `placeholder:"HOST:PORT" help:"Another machine that runs everywire serve --lab: the servers are there, the callers here."`
+	Token      string        `env:"EVERYWIRE_LAB_TOKEN" placeholder:"TOKEN" help:"What serve --lab printed there (or in $$EVERYWIRE_LAB_TOKEN)."`
 	MaxMessage byteSize      `default:"4MiB" help:"The largest message (default ${default})."`
 	Quick      bool          `help:"About 20 seconds: figures, and no claim."`
 	Out        string        `default:"everywire-report" type:"path" placeholder:"DIR" help:"Where the record and the report go (default ${default})."`
@@ -50,6 +52,7 @@ Examples:
   everywire compare --wires rest,rest                 an arm against itself
   everywire compare --link loopback --link rtt=4.364ms,rate=1gbit,loss=0.1%
   everywire compare --link london --wires rest,rest?reconnect,jsonrpc+tcp,msgpackrpc+tcp
+  everywire compare --server 192.0.2.7:7700 --token …   the servers elsewhere: serve --lab
   everywire compare --json | jq '.loads[].arms[] | [.name, .calls_per_second]'
 
 An emulated link is a network in user space with a TCP of its own: no privilege is needed, and the round
@@ -209,6 +212,10 @@ func (c *compareCmd) plan() (*plan.Plan, []byte, error) {
 
 // measure runs the plan and writes its record.
 func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, file string) (interrupted bool, err error) {
+	far, err := c.far(a.ctx)
+	if err != nil {
+		return false, err
+	}
 	for _, x := range p.Excluded {
 		fmt.Fprintf(a.stderr, "%s cannot carry %s and is left out: %s\n", x.Arm, carried(p), x.Reason)
 	}
@@ -218,7 +225,7 @@ func (c *compareCmd) measure(a *app, p *plan.Plan, payload []byte, file string) 
 		}
 	}
 	progress := newProgress(a.stderr)
-	partial, err := measurePlan(a, p, payload, file, progress.show)
+	partial, err := measurePlan(a, p, payload, file, far, progress.show)
 	progress.done()
 	return partial != "", err
 }

@@ -61,8 +61,9 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{[]string{"nothing"}, "unexpected argument nothing"},
-		{[]string{"serve"}, "missing flags: --on=TARGET"},
-		{[]string{"serve", "kv"}, "missing flags: --on=TARGET (everywire serve --help tells more)"},
+		{[]string{"serve"}, "which services? They are arith, echo, kv, "},
+		{[]string{"serve", "kv"}, "serve kv where? Name a target, such as --on rest://:8080 (everywire serve --help tells more)"},
+		{[]string{"serve", "kv", "--lab", "127.0.0.1:0"}, "--lab serves trials and nothing else"},
 		{[]string{"serve", "kv", "--nope"}, "unknown flag --nope (everywire serve --help tells more)"},
 		{[]string{"nope"}, "(everywire --help tells more)"},
 		{[]string{"serve", "nope", "--on", "rest://:0"}, `no service "nope": the services are arith, echo, kv, employees`},
@@ -85,7 +86,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"call", "grpc://localhost:1", "arith.Arith/Sum", "{}", "-H", "a b:v"}, "a key consists of letters"},
 		{[]string{"compare", "--wires", "rest,soap"}, `no wire "soap"`},
 		{[]string{"compare", "--wires", "grpc?codec=xml"}, `there is no codec "xml": it is one of json, `},
-		{[]string{"compare", "--wires", "rest+tls"}, "cleartext for now"},
+		{[]string{"compare", "--wires", "rest+h3"}, "HTTP/3 is over UDP"},
 		{[]string{"compare", "--wires", "any"}, "any is every wire: name those to measure"},
 		{[]string{"call", "any://h:1", "arith.Arith/Sum", "{}"}, "names one wire, such as rest://h:1, grpc://h:1"},
 		{[]string{"compare", "--wires", "rest+unix"}, "rest+unix: compare measures TCP; a unix socket crosses no network"},

@@ -12,8 +12,8 @@ import (
 )
 
 // measurePlan runs a plan and writes its record to a file. What is shown of its
-// progress is the caller's business.
-func measurePlan(a *app, p *plan.Plan, payload []byte, file string, show func(run.Progress)) (partial string, err error) {
+// progress is the caller's business. The servers are far's, if it is not nil.
+func measurePlan(a *app, p *plan.Plan, payload []byte, file string, far *farServer, show func(run.Progress)) (partial string, err error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -24,13 +24,19 @@ func measurePlan(a *app, p *plan.Plan, payload []byte, file string, show func(ru
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	// Not buffered: a killed run leaves all its finished trials.
-	w, err := record.NewWriter(f, record.Header{Started: time.Now(), Build: run.Build(), Machine: run.Machine(), Plan: *p})
+	header := record.Header{Started: time.Now(), Build: run.Build(), Machine: run.Machine(), Plan: *p}
+	var agent *run.Agent
+	if far != nil {
+		agent, header.Server = &far.agent, far.machine
+		header.Machine.ServerCores, header.Machine.ClientCores = "", ""
+	}
+	w, err := record.NewWriter(f, header)
 	if err != nil {
 		return "", err
 	}
 	partial, err = run.Run(a.ctx, p, run.Config{
 		Exe: exe, ServerArgs: []string{"lab-server"}, GeneratorArgs: []string{"lab-generator"},
-		Payload: payload, Sink: w, Progress: show,
+		Server: agent, Payload: payload, Sink: w, Progress: show,
 	})
 	if err != nil {
 		return "", err

@@ -131,7 +131,7 @@ func (c *reproduceCmd) experiment(a *app, r *reproduce.Result, e reproduce.Exper
 	file := filepath.Join(c.Out, name+".jsonl")
 	progress := newProgress(a.stderr)
 	progress.what = name
-	partial, err := measurePlan(a, &p, payload, file, progress.show)
+	partial, err := measurePlan(a, &p, payload, file, nil, progress.show)
 	progress.done()
 	switch {
 	case err != nil:

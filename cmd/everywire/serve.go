@@ -13,8 +13,8 @@ import (
 )
 
 type serveCmd struct {
-	Services   []string      `arg:"" name:"service" help:"Services to serve: arith, echo, kv, employees, sample, relay."`
-	On         []string      `required:"" placeholder:"TARGET" sep:"none" help:"Where to serve, such as rest://:8080. Repeat it for more targets."`
+	Services   []string      `arg:"" optional:"" name:"service" help:"Services to serve: arith, echo, kv, employees, sample, relay."`
+	On         []string      `placeholder:"TARGET" sep:"none" help:"Where to serve, such as rest://:8080. Repeat it for more targets."`
 	ReadDelay  time.Duration `placeholder:"10ms" help:"kv: how long a read takes (default none)."`
 	WriteDelay time.Duration `placeholder:"50ms" help:"kv: how long a write takes (default none)."`
 	Data       string        `placeholder:"DIR" help:"kv: a folder that keeps what is stored (default none: it is gone when the server ends)."`
@@ -27,6 +27,7 @@ type serveCmd struct {
 
 	relayFlags   `group:"the services sample and relay"`
 	observeFlags `group:"seen from outside"`
+	labFlags     `group:"trials for another machine"`
 
 	mail     *outbox.Outbox // of the flags, or nil
 	store    *kv.Store      // of the flags, or nil
@@ -57,6 +58,8 @@ func (*serveCmd) Help() string {
 
   everywire serve kv --on any://:8080                    # every wire on one port
 
+  everywire serve --lab :7700                            # for compare --server on another machine
+
   everywire serve kv --data ./kv --max-bytes 1GiB --on rest://:8080
   curl localhost:8080/kv --json '{"key":"a2V5","value":"aGk=","ttl":"60s"}'
   curl -X PUT localhost:8080/kv/a2V5 -H 'If-Match: "1"' --json '{"value":"aG8="}'
@@ -78,6 +81,16 @@ the calls in flight have ended, a second one stops it at once. "everywire target
 // Run serves until it is interrupted.
 func (c *serveCmd) Run(a *app) (err error) {
 	logger := c.logger(a)
+	switch {
+	case c.Lab != "" && (len(c.Services) > 0 || len(c.On) > 0):
+		return usagef("--lab serves trials and nothing else: leave out services and --on")
+	case c.Lab != "":
+		return c.labFlags.serve(a, logger)
+	case len(c.Services) == 0:
+		return usagef("which services? They are %s (everywire serve --help tells more)", builtinNames())
+	case len(c.On) == 0:
+		return usagef("serve %s where? Name a target, such as --on rest://:8080 (everywire serve --help tells more)", strings.Join(c.Services, " "))
+	}
 	if err := c.openOutbox(logger); err != nil {
 		return err
 	}

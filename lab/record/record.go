@@ -27,7 +27,9 @@ type Header struct {
 	Started time.Time `json:"started"`
 	Build   Build     `json:"build"`
 	Machine Machine   `json:"machine"`
-	Plan    plan.Plan `json:"plan"`
+	// Server is the machine of the servers, if it was another.
+	Server *Machine  `json:"server,omitempty"`
+	Plan   plan.Plan `json:"plan"`
 }
 
 // Build is the program that ran.

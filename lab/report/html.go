@@ -161,6 +161,9 @@ func (v *view) machineFacts() []fact {
 	add("Kernel", m.Kernel)
 	add("CPU", m.CPU)
 	add("Cores", thousands(int64(m.Cores))+v.pinning())
+	if far := h.Server; far != nil {
+		add("Servers on", about(far))
+	}
 	add("Program", v.build())
 	for _, name := range slices.Sorted(maps.Keys(h.Build.Modules)) {
 		add(name, h.Build.Modules[name])

@@ -109,13 +109,28 @@ func (v *view) untyped() string {
 
 // machine is one line about where the run was made.
 func (v *view) machine() string {
-	m := &v.run.Header.Machine
+	here := about(&v.run.Header.Machine)
+	if far := v.run.Header.Server; far != nil {
+		return "the servers on " + about(far) + "; the callers on " + here
+	}
+	return here + v.pinning()
+}
+
+// about says what a machine is.
+func about(m *record.Machine) string {
 	words := []string{m.OS + "/" + m.Arch}
 	if m.CPU != "" {
 		words = append(words, m.CPU)
 	}
-	words = append(words, count(m.Cores, "core")+v.pinning())
-	return strings.Join(words, ", ")
+	return strings.Join(append(words, count(m.Cores, "core")), ", ")
+}
+
+// serverMachine is where the servers ran.
+func (v *view) serverMachine() *record.Machine {
+	if far := v.run.Header.Server; far != nil {
+		return far
+	}
+	return &v.run.Header.Machine
 }
 
 func (v *view) pinning() string {
@@ -315,8 +330,8 @@ const busyShare = 0.9
 // ceiling warns where the client's cores were busy and the server's were not:
 // there the client set the pace.
 func (v *view) ceiling(l *stats.Load) string {
-	m := &v.run.Header.Machine
-	server, client := float64(cores(m.ServerCores, m.Cores)), float64(cores(m.ClientCores, m.Cores))
+	m, far := &v.run.Header.Machine, v.serverMachine()
+	server, client := float64(cores(far.ServerCores, far.Cores)), float64(cores(m.ClientCores, m.Cores))
 	var words []string
 	for i := range l.Arms {
 		a := &l.Arms[i]

@@ -58,6 +58,33 @@ const (
 	perTrial = 60 * time.Millisecond
 )
 
+// An Agent is one of another machine, and the token that it wants; see
+// [proc.Agent].
+type Agent struct{ Addr, Token string }
+
+// A Remote says what the other machine is.
+type Remote struct {
+	Build   record.Build
+	Machine record.Machine
+}
+
+// Ask asks an agent what it is. It fails if the agent's program is not the same
+// as this one: what is measured would be neither.
+func Ask(ctx context.Context, a Agent) (*record.Machine, error) {
+	var far Remote
+	child, err := proc.Dial(ctx, a.Addr, a.Token, &far)
+	if err != nil {
+		return nil, err
+	}
+	child.Stop()
+	if here := Build(); here.Version != far.Build.Version || here.Commit != far.Build.Commit || here.Dirty != far.Build.Dirty {
+		return nil, fmt.Errorf("everywire %s %s runs there, %s %s here: use the same program on both machines",
+			far.Build.Version, far.Build.Commit, here.Version, here.Commit)
+	}
+	far.Machine.ServerCores, far.Machine.ClientCores = "", ""
+	return &far.Machine, nil
+}
+
 // A Sink takes the trials as they are made; a [*record.Writer] is one.
 type Sink interface {
 	Trial(record.Trial) error
@@ -70,6 +97,9 @@ type Config struct {
 	// ServerArgs and GeneratorArgs are the hidden subcommands that call
 	// [Server] and [Generator].
 	ServerArgs, GeneratorArgs []string
+	// Server, if set, is where another machine's agent starts the servers; the
+	// generators stay here, and have all cores.
+	Server *Agent
 	// Payload is the JSON text of a list of the documents that echo gets.
 	Payload []byte
 	Sink    Sink
@@ -101,7 +131,9 @@ func Run(ctx context.Context, p *plan.Plan, c Config) (partial string, err error
 	}
 	r := &runner{plan: p, config: c, begin: time.Now()}
 	r.progress.Total = p.Blocks * p.Turns() * len(p.Callers)
-	r.serverCores, r.clientCores = proc.Split(proc.Cores())
+	if c.Server == nil {
+		r.serverCores, r.clientCores = proc.Split(proc.Cores())
+	}
 	for block := range p.Blocks {
 		for _, i := range p.Order(block) {
 			arm, network := p.Turn(i)
@@ -134,12 +166,30 @@ func check(p *plan.Plan, c Config) error {
 	if err := checkLinks(p); err != nil {
 		return err
 	}
+	if c.Server != nil {
+		if err := checkFar(p); err != nil {
+			return err
+		}
+	}
 	for _, a := range p.Arms {
 		if a.Kind != plan.Wire && a.Kind != plan.Reference && a.Kind != plan.Ping {
 			return fmt.Errorf("plan: arm %q is of unknown kind %q", a.Name, a.Kind)
 		}
 		if name, ok := reference(a); ok && !ref.Known(name) {
 			return fmt.Errorf("plan: arm %q: unknown reference implementation %q; known are %q", a.Name, name, ref.Names())
+		}
+	}
+	return nil
+}
+
+// checkFar reports what cannot be measured between two machines.
+func checkFar(p *plan.Plan) error {
+	if !slices.Equal(p.Networks(), []string{plan.Loopback}) {
+		return errors.New("plan: between two machines is a network already: leave out emulated links")
+	}
+	for _, a := range p.Arms {
+		if a.Cluster != nil && a.Cluster.Balancer == plan.Nginx {
+			return fmt.Errorf("plan: arm %q: NGINX is started on one machine, with the servers behind it", a.Name)
 		}
 	}
 	return nil

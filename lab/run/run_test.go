@@ -53,7 +53,7 @@ func child(name string) error {
 	}
 	switch name {
 	case "test-server":
-		return Server(os.Stdin, os.Stdout, testFabric)
+		return Server(os.Stdin, os.Stdout, testFabric, "")
 	case "test-generator":
 		return Generator(os.Stdin, os.Stdout, testFabric)
 	case "test-coordinator":

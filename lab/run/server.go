@@ -21,10 +21,11 @@ const stopTimeout = 500 * time.Millisecond
 
 // Server is a server child: it serves what it is told on in until in ends. The
 // hidden subcommand for servers calls it with the process's standard input
-// and output, and does nothing else.
-func Server(in io.Reader, out io.Writer, f Fabric) error {
+// and output, and does nothing else. It serves on a free port of the host, which is
+// the loopback interface if it is empty.
+func Server(in io.Reader, out io.Writer, f Fabric, host string) error {
 	proc.IgnoreInterrupt()
-	s := &server{fabric: f}
+	s := &server{fabric: f, host: host}
 	err := proc.Serve(in, out, map[string]proc.Handler{
 		opServe:   proc.Handle(s.serve),
 		opObserve: proc.Handle(s.observe),
@@ -34,6 +35,7 @@ func Server(in io.Reader, out io.Writer, f Fabric) error {
 
 type server struct {
 	fabric Fabric
+	host   string
 	work   *work.Work // since serve
 
 	stop   func(context.Context) error
@@ -60,6 +62,9 @@ func (s *server) serve(ctx context.Context, arg serveArg) (served, error) {
 		return served{}, err
 	}
 	s.end = end
+	if end == nil && s.host != "" {
+		at.Addr = net.JoinHostPort(s.host, "0")
+	}
 	w, err := work.Of(&arg.Plan, arg.Payload)
 	if err != nil {
 		return served{}, err

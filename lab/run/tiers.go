@@ -71,9 +71,15 @@ func (t *tiers) serve(ctx, starting context.Context, r *runner, arm plan.Arm, l 
 	return s, err
 }
 
-// start starts one server.
+// start starts one server, here or on the other machine.
 func (t *tiers) start(ctx, starting context.Context, r *runner, arg serveArg) (served, error) {
-	child, err := proc.Start(ctx, r.config.Exe, r.config.ServerArgs, r.serverCores)
+	var child *proc.Child
+	var err error
+	if far := r.config.Server; far != nil {
+		child, err = proc.Dial(ctx, far.Addr, far.Token, new(Remote))
+	} else {
+		child, err = proc.Start(ctx, r.config.Exe, r.config.ServerArgs, r.serverCores)
+	}
 	if err != nil {
 		return served{}, err
 	}
