@@ -105,8 +105,9 @@ type Claim struct {
 	Published float64
 	// Over and Under are what our ratio is of. They have the same figure.
 	Over, Under Value
-	// OverName and UnderName are what the sentence calls them.
-	OverName, UnderName string
+	// OverName and UnderName are what the sentence calls them; Short is what a chart
+	// calls the ratio.
+	OverName, UnderName, Short string
 	// Where ends the sentence: "on one machine", "at 142.5 ms".
 	Where string
 }

@@ -64,11 +64,7 @@ func (r *Result) section() report.Section {
 	var sentences []string
 	for _, a := range answers {
 		sentences = append(sentences, a.Sentence)
-		name := strings.TrimSuffix(a.Claim.OverName, ",") + " : " + strings.TrimSuffix(a.Claim.UnderName, ",")
-		if a.Claim.Where != "" {
-			name += ", " + a.Claim.Where
-		}
-		chart.Rows = append(chart.Rows, report.RatioRow{Name: name, Ratio: a.Ratio, Different: a.Test.Different && r.Scale == Full, Published: a.Claim.Published})
+		chart.Rows = append(chart.Rows, report.RatioRow{Name: a.Claim.Short, Ratio: a.Ratio, Different: a.Test.Different && r.Scale == Full, Published: a.Claim.Published})
 	}
 	s.Parts = append(s.Parts, report.Part{Heading: "What it claims, and what we find", List: sentences}, report.Part{Chart: chart})
 	for i := range r.Article.Tables {

@@ -51,15 +51,18 @@ func flow() Article {
 		}}},
 		Claims: []Claim{
 			{
-				Says: "the client's flow takes 78 % less time by gRPC", Published: 4.066 / 0.89, Where: "ten times a second",
+				Short: "client's flow, gRPC : REST",
+				Says:  "the client's flow takes 78 % less time by gRPC", Published: 4.066 / 0.89, Where: "ten times a second",
 				Over: at("grpc", stats.MeanTime), OverName: "the client's flow by gRPC", Under: at(httpKept, stats.MeanTime), UnderName: "by REST",
 			},
 			{
-				Says: "the server's flow takes 78 % less time by gRPC", Published: 0.159 / 0.035, Where: "ten times a second",
+				Short: "server's flow, gRPC : REST",
+				Says:  "the server's flow takes 78 % less time by gRPC", Published: 0.159 / 0.035, Where: "ten times a second",
 				Over: at("grpc", stats.ServedTime), OverName: "the server's flow by gRPC", Under: at(httpKept, stats.ServedTime), UnderName: "by REST",
 			},
 			{
-				Over: at("grpc", stats.MeanTime), OverName: "the client's flow by gRPC", Under: at(httpEachCall, stats.MeanTime), UnderName: "by REST with a connection for each call",
+				Short: "client's flow, gRPC : REST reconnecting",
+				Over:  at("grpc", stats.MeanTime), OverName: "the client's flow by gRPC", Under: at(httpEachCall, stats.MeanTime), UnderName: "by REST with a connection for each call",
 				Where: "ten times a second",
 			},
 		},
@@ -85,7 +88,7 @@ func flow() Article {
 		grpc := rest
 		grpc.Arm = "grpc"
 		sweep.Rows = append(sweep.Rows, Row{Label: byteSize(size) + ", REST", Ours: rest}, Row{Label: byteSize(size) + ", gRPC", Ours: grpc, Base: rest})
-		a.Claims = append(a.Claims, Claim{Over: grpc, OverName: "gRPC", Under: rest, UnderName: "REST", Where: "with " + byteSize(size)})
+		a.Claims = append(a.Claims, Claim{Short: byteSize(size) + ", gRPC : REST", Over: grpc, OverName: "gRPC", Under: rest, UnderName: "REST", Where: "with " + byteSize(size)})
 	}
 	a.Tables = append(a.Tables, sweep)
 	return a

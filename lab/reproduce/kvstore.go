@@ -50,16 +50,18 @@ func kvstore() Article {
 		},
 		Claims: []Claim{
 			{
-				Says: "JSON with base64 makes 90 % of protobuf's calls", Published: 2202.2 / 2449.8, Where: "with the delays",
+				Short: "delays, JSON : protobuf",
+				Says:  "JSON with base64 makes 90 % of protobuf's calls", Published: 2202.2 / 2449.8, Where: "with the delays",
 				Over: at(delayed, kvJSON, 100), OverName: "JSON with base64", Under: at(delayed, kvProtobuf, 100), UnderName: "protobuf",
 			},
 			{
-				Says: "JSON with arrays of numbers makes a tenth of them", Published: 215.883 / 2449.8, Where: "with the delays",
+				Short: "delays, number arrays : protobuf",
+				Says:  "JSON with arrays of numbers makes a tenth of them", Published: 215.883 / 2449.8, Where: "with the delays",
 				Over: at(delayed, kvNumbers, 100), OverName: "JSON with arrays of numbers", Under: at(delayed, kvProtobuf, 100), UnderName: "protobuf",
 			},
-			{Over: at(bare, kvJSON, 100), OverName: "JSON with base64", Under: at(bare, kvProtobuf, 100), UnderName: "protobuf", Where: "without delays"},
-			{Over: at(bare, kvNumbers, 100), OverName: "JSON with arrays of numbers", Under: at(bare, kvProtobuf, 100), UnderName: "protobuf", Where: "without delays"},
-			{Over: at(bare, "grpc?codec=msgpack", 100), OverName: "MessagePack", Under: at(bare, kvProtobuf, 100), UnderName: "protobuf", Where: "without delays"},
+			{Short: "JSON : protobuf", Over: at(bare, kvJSON, 100), OverName: "JSON with base64", Under: at(bare, kvProtobuf, 100), UnderName: "protobuf", Where: "without delays"},
+			{Short: "number arrays : protobuf", Over: at(bare, kvNumbers, 100), OverName: "JSON with arrays of numbers", Under: at(bare, kvProtobuf, 100), UnderName: "protobuf", Where: "without delays"},
+			{Short: "MessagePack : protobuf", Over: at(bare, "grpc?codec=msgpack", 100), OverName: "MessagePack", Under: at(bare, kvProtobuf, 100), UnderName: "protobuf", Where: "without delays"},
 		},
 		Differs: []string{
 			"100 calls in flight that take 40 ms on average are at most 2,500 calls a second: with the delays the encoders hide behind them. Without delays they show.",

@@ -39,19 +39,23 @@ func lightauth() Article {
 		}}},
 		Claims: []Claim{
 			{
-				Says: "REST answers 1 % more calls than JSON-RPC", Published: 2918.38 / 2887.05,
+				Short: "REST : JSON-RPC",
+				Says:  "REST answers 1 % more calls than JSON-RPC", Published: 2918.38 / 2887.05,
 				Over: at(authREST, "", stats.Rate), OverName: "REST", Under: at(authRPC, "", stats.Rate), UnderName: "JSON-RPC over HTTP",
 			},
 			{
-				Says: "a login by REST takes 119 ms where JSON-RPC takes 120 ms", Published: 120. / 119,
+				Short: "login, REST : JSON-RPC",
+				Says:  "a login by REST takes 119 ms where JSON-RPC takes 120 ms", Published: 120. / 119,
 				Over: at(authREST, "Authenticate", stats.MeanTime), OverName: "a login by REST", Under: at(authRPC, "Authenticate", stats.MeanTime), UnderName: "one by JSON-RPC",
 			},
 			{
-				Says: "a check of a token takes 11 ms by either", Published: 1,
+				Short: "check, REST : JSON-RPC",
+				Says:  "a check of a token takes 11 ms by either", Published: 1,
 				Over: at(authREST, "Verify", stats.MeanTime), OverName: "a check by REST", Under: at(authRPC, "Verify", stats.MeanTime), UnderName: "one by JSON-RPC",
 			},
 			{
-				Over: at("grpc", "", stats.Rate), OverName: "gRPC", Under: at(authREST, "", stats.Rate), UnderName: "REST",
+				Short: "gRPC : REST",
+				Over:  at("grpc", "", stats.Rate), OverName: "gRPC", Under: at(authREST, "", stats.Rate), UnderName: "REST",
 			},
 		},
 		Differs: []string{

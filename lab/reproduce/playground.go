@@ -71,12 +71,14 @@ func playground() Article {
 		)
 		a.Claims = append(a.Claims,
 			Claim{
-				Says: "JSON over TCP makes more calls than JSON over HTTP", Published: d.tcpRatio, Where: d.where,
+				Short: "TCP : HTTP, " + d.where,
+				Says:  "JSON over TCP makes more calls than JSON over HTTP", Published: d.tcpRatio, Where: d.where,
 				Over: at(jsonTCP), OverName: "JSON over TCP", Under: base, UnderName: "HTTP with a connection for each call, as there",
 			},
-			Claim{Over: at(jsonTCP), OverName: "JSON over TCP", Under: at(httpKept), UnderName: "HTTP that keeps its connection", Where: d.where},
+			Claim{Short: "TCP : HTTP kept, " + d.where, Over: at(jsonTCP), OverName: "JSON over TCP", Under: at(httpKept), UnderName: "HTTP that keeps its connection", Where: d.where},
 			Claim{
-				Says: "MessagePack makes fewer calls than JSON over TCP", Published: d.msgpack / d.tcp, Where: d.where,
+				Short: "MessagePack : JSON, " + d.where,
+				Says:  "MessagePack makes fewer calls than JSON over TCP", Published: d.msgpack / d.tcp, Where: d.where,
 				Over: at(msgpackTCP), OverName: "MessagePack over TCP", Under: at(jsonTCP), UnderName: "JSON over TCP",
 			},
 		)

@@ -62,22 +62,26 @@ func relay() Article {
 		}}},
 		Claims: []Claim{
 			{
-				Says: "gRPC to one B is 27 % faster than HTTP/1.1", Published: 1 / 0.73, Where: "through one B",
+				Short: "one B, gRPC : HTTP",
+				Says:  "gRPC to one B is 27 % faster than HTTP/1.1", Published: 1 / 0.73, Where: "through one B",
 				Over: one("grpc", stats.MedianTime), OverName: "gRPC", Under: one(httpEachCall, stats.MedianTime), UnderName: "HTTP/1.1 with a connection for each call, as there",
 			},
-			{Over: one("grpc", stats.MedianTime), OverName: "gRPC", Under: one(httpKept, stats.MedianTime), UnderName: "HTTP/1.1 that keeps its connections", Where: "through one B"},
-			{Over: one(ref.GRPCGo, stats.MedianTime), OverName: "grpc-go", Under: one(ref.NetHTTP, stats.MedianTime), UnderName: "net/http, neither of them ours,", Where: "through one B"},
+			{Short: "one B, gRPC : HTTP kept", Over: one("grpc", stats.MedianTime), OverName: "gRPC", Under: one(httpKept, stats.MedianTime), UnderName: "HTTP/1.1 that keeps its connections", Where: "through one B"},
+			{Short: "one B, grpc-go : net/http", Over: one(ref.GRPCGo, stats.MedianTime), OverName: "grpc-go", Under: one(ref.NetHTTP, stats.MedianTime), UnderName: "net/http, neither of them ours,", Where: "through one B"},
 			{
-				Says: "gRPC to three Bs behind NGINX is 31 % faster than HTTP/1.1", Published: 1 / 0.69, Where: "through NGINX",
+				Short: "NGINX, gRPC : HTTP",
+				Says:  "gRPC to three Bs behind NGINX is 31 % faster than HTTP/1.1", Published: 1 / 0.69, Where: "through NGINX",
 				Over: three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), OverName: "gRPC with TLS",
 				Under: three(nginx("rest", 0, false).Name, stats.MedianTime), UnderName: "HTTP/1.1 that NGINX opens a connection for each call for, as there",
 			},
 			{
-				Over: three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), OverName: "gRPC with TLS",
+				Short: "NGINX, TLS, gRPC : HTTP kept",
+				Over:  three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), OverName: "gRPC with TLS",
 				Under: three(nginx("rest", keptUpstream, true).Name, stats.MedianTime), UnderName: "HTTP/1.1 with TLS and kept connections", Where: "through NGINX",
 			},
 			{
-				Over: three(balanced("grpc").Name, stats.MedianTime), OverName: "gRPC with round robin in A",
+				Short: "gRPC, round robin : NGINX",
+				Over:  three(balanced("grpc").Name, stats.MedianTime), OverName: "gRPC with round robin in A",
 				Under: three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), UnderName: "gRPC through NGINX",
 			},
 		},

@@ -52,6 +52,11 @@ func TestArticlesAreWhole(t *testing.T) {
 		if needed := stats.BlocksNeeded(len(a.Claims)); needed > 10 {
 			t.Errorf("%s has %d claims, for which %d blocks would be needed", a.Name, len(a.Claims), needed)
 		}
+		for _, c := range a.Claims {
+			if len(c.Short) == 0 || len(c.Short) > 45 || c.Over.Figure != c.Under.Figure || (c.Says == "") != (c.Published == 0) {
+				t.Errorf("%s: the claim %+v", a.Name, c)
+			}
+		}
 		if a.Title == "" || a.System == "" || len(a.Differs) == 0 {
 			t.Errorf("%s does not say enough", a.Name)
 		}
