@@ -37,10 +37,12 @@ type cli struct {
 	Serve     serveCmd     `cmd:"" help:"Serve built-in services on any number of targets."`
 	Call      callCmd      `cmd:"" help:"Call a method on any target, JSON in and out."`
 	Describe  describeCmd  `cmd:"" help:"Write what describes services, or what has changed of them: OpenAPI, OpenRPC, .proto files."`
+	Failover  failoverCmd  `cmd:"" help:"Kill a replica under load, and tell what became of the calls."`
 	Report    reportCmd    `cmd:"" help:"Make the report of a recorded run again."`
 	Targets   targetsCmd   `cmd:"" help:"List wires, transports and the options of targets."`
 	Version   versionCmd   `cmd:"" help:"Print the version and what it was built from."`
 
+	LabReplica   labReplicaCmd   `cmd:"" hidden:"" help:"One of failover's replicas; it starts them."`
 	LabServer    labServerCmd    `cmd:"" hidden:"" help:"The server of a trial; compare starts it."`
 	LabGenerator labGeneratorCmd `cmd:"" hidden:"" help:"The load generator of a trial; compare starts it."`
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/internal/needs"
@@ -384,6 +386,17 @@ func TestEndsByItself(t *testing.T) {
 	cluster.KillMaster(n)
 	if err := n.Stop(); err == nil || !strings.Contains(err.Error(), "NGINX had ended: signal: killed") {
 		t.Errorf("Stop: %v", err)
+	}
+}
+
+// To clients of gRPC it is a status.
+func TestNoBackendOfGRPC(t *testing.T) {
+	n := start(t, cluster.Config{Protocol: cluster.GRPC, Backends: []string{"127.0.0.1:1"}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := everywire.Call[sample.SampleData](ctx, dial(t, "grpc://"+n.Addr()), sample.GetSampleData, &sample.Empty{})
+	if s := status.Convert(err); s.Code() != codes.Unavailable || s.Message() != "the proxy got no answer" {
+		t.Errorf("without a backend: %v", err)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/everywire/everywire"
@@ -44,26 +43,28 @@ type Config struct {
 // A Report is what became of the calls.
 type Report struct {
 	// Calls are all that were made, Answered those with a right reply.
-	Calls, Answered int64
-	// Retries are attempts after one that had failed.
-	Retries int64
+	Calls    int64 `json:"calls"`
+	Answered int64 `json:"answered"`
+	// Retries are attempts after one that had failed, as the client's Guard counts
+	// them; what NGINX or a wire sends again by itself is not among them.
+	Retries int64 `json:"retries"`
 	// Replicas are how many calls began at each. The first was killed.
-	Replicas []int64
-	// Again are the calls that may run twice and did.
-	Again int64
-	// Reported are the calls that must not run twice and failed, which their callers
-	// were told; of them RanOnce began at a replica, which the callers were told to
-	// be possible.
-	Reported, RanOnce int64
-	// Lost are failures that need not have been: calls that failed although they may
-	// run twice.
-	Lost int64
-	// Twice are calls that ran twice and must not, and Untrue those of which the
-	// caller was told something that is not so: a reply without a call, or that it
-	// had not run when it had.
-	Twice, Untrue int64
+	Replicas []int64 `json:"replicas"`
+	// Again are calls that may run twice and did.
+	Again int64 `json:"again"`
+	// Reported are calls that must not run twice and failed, which their callers
+	// were told; RanOnce are those of them that had begun at a replica.
+	Reported int64 `json:"reported"`
+	RanOnce  int64 `json:"ran_once"`
+	// Lost are failures that need not have been: of calls that may run twice.
+	Lost int64 `json:"lost"`
+	// Twice are calls that ran twice and must not have.
+	Twice int64 `json:"twice"`
+	// Untrue are calls of which the caller was told what is not so: a reply without a
+	// call, or that it had not run when it had.
+	Untrue int64 `json:"untrue"`
 	// FirstError is the text of the first failure.
-	FirstError string
+	FirstError string `json:"first_error,omitempty"`
 }
 
 // Err says what must not have happened, nil if nothing has.
@@ -73,15 +74,6 @@ func (r *Report) Err() error {
 	}
 	return fmt.Errorf("failover: of %d calls %d were lost, %d ran twice that must not, and of %d callers were told what is not so: %s",
 		r.Calls, r.Lost, r.Twice, r.Untrue, r.FirstError)
-}
-
-func (r *Report) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d calls, %d answered, %d retries", r.Calls, r.Answered, r.Retries)
-	fmt.Fprintf(&b, "; begun at each replica: %v, the first was killed", r.Replicas)
-	fmt.Fprintf(&b, "; %d reads ran again; %d writes reported, of which %d had run", r.Again, r.Reported, r.RanOnce)
-	fmt.Fprintf(&b, "; lost %d, twice %d, untrue %d", r.Lost, r.Twice, r.Untrue)
-	return b.String()
 }
 
 // rules for calls that may run twice: a replica that goes takes every call in flight

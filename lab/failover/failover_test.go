@@ -81,17 +81,17 @@ func TestReplicaIsKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Log(report)
+			t.Logf("%+v", *report)
 			if err := report.Err(); err != nil {
 				t.Error(err)
 			}
 			if report.Answered+report.Reported != report.Calls || report.Answered == 0 {
-				t.Errorf("calls do not add up: %v", report)
+				t.Errorf("calls do not add up: %+v", *report)
 			}
 			// One connection through a stream is pinned, to whichever replica; everything
 			// else is spread.
 			if c.nginx != cluster.Stream && (report.Replicas[0] == 0 || report.Replicas[1] == 0 || report.Replicas[2] == 0) {
-				t.Errorf("a replica had no calls: %v", report)
+				t.Errorf("a replica had no calls: %+v", *report)
 			}
 		})
 	}
