@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -88,15 +89,26 @@ func (h *Hist) Percentile(p float64) int64 {
 	return h.h.ValueAtPercentile(p)
 }
 
+// All yields the filled buckets in ascending order: the smallest latency of each
+// in nanoseconds, and how many it has.
+func (h *Hist) All() iter.Seq2[int64, int64] {
+	return func(yield func(ns, n int64) bool) {
+		if h.Count() == 0 {
+			return
+		}
+		for _, b := range h.h.Distribution() {
+			if b.Count > 0 && !yield(b.From, b.Count) {
+				return
+			}
+		}
+	}
+}
+
 // MarshalJSON writes the filled buckets.
 func (h Hist) MarshalJSON() ([]byte, error) {
 	pairs := [][2]int64{}
-	if h.Count() > 0 {
-		for _, b := range h.h.Distribution() {
-			if b.Count > 0 {
-				pairs = append(pairs, [2]int64{b.From, b.Count})
-			}
-		}
+	for ns, n := range h.All() {
+		pairs = append(pairs, [2]int64{ns, n})
 	}
 	return json.Marshal(pairs)
 }

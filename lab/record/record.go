@@ -103,6 +103,8 @@ type Trial struct {
 	Times Times `json:"times,omitzero"`
 	// Ops are the operations of a workload that has several.
 	Ops []Op `json:"ops,omitempty"`
+	// Timeline is what happened in each second, where somebody collected it.
+	Timeline []Second `json:"timeline,omitempty"`
 	// ServerCPU and ClientCPU are user and system seconds of the two processes.
 	ServerCPU float64 `json:"server_cpu"`
 	ClientCPU float64 `json:"client_cpu"`
