@@ -104,7 +104,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, seen.close(a.ctx)) }()
-	if c.upstream, err = c.relayFlags.open(c.Services, logger, seen.calls...); err != nil {
+	if c.upstream, err = c.openUpstream(c.Services, logger, seen.calls...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.upstream.close()) }()

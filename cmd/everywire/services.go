@@ -35,7 +35,7 @@ var builtins = []builtin{
 		c.stopping = append(c.stopping, s.Close)
 	}},
 	{"sample", func(reg *everywire.Registry, c *serveCmd) { sample.Register(reg, c.sampleOptions()) }},
-	{"relay", func(reg *everywire.Registry, c *serveCmd) { c.relayFlags.register(reg, c.upstream) }},
+	{"relay", func(reg *everywire.Registry, c *serveCmd) { c.registerRelay(reg, c.upstream) }},
 }
 
 func builtinNames() string {

@@ -37,8 +37,8 @@ func (f *relayFlags) sampleOptions() sample.Options {
 	return sample.Options{Delay: *f.Delay}
 }
 
-// check refuses flags that the services cannot have.
-func (f *relayFlags) check(services []string) error {
+// checkRelay refuses flags that the services cannot have.
+func (f *relayFlags) checkRelay(services []string) error {
 	relays, others := slices.Contains(services, "relay"), f.Upstream != "" || f.FanOut || f.Attempts != 0
 	switch {
 	case f.Delay != nil && !slices.Contains(services, "sample"):
@@ -55,9 +55,9 @@ func (f *relayFlags) check(services []string) error {
 	return nil
 }
 
-// open makes the connection that the flags ask for. It is nil without relay.
-func (f *relayFlags) open(services []string, logger *slog.Logger, opts ...wire.DialOption) (*upstream, error) {
-	if err := f.check(services); err != nil || f.Upstream == "" {
+// openUpstream makes the connection that the flags ask for. It is nil without relay.
+func (f *relayFlags) openUpstream(services []string, logger *slog.Logger, opts ...wire.DialOption) (*upstream, error) {
+	if err := f.checkRelay(services); err != nil || f.Upstream == "" {
 		return nil, err
 	}
 	methods := everywire.NewRegistry()
@@ -80,9 +80,9 @@ func (f *relayFlags) open(services []string, logger *slog.Logger, opts ...wire.D
 	return u, nil
 }
 
-// register adds the service relay, which calls u; u is nil if only its description
+// registerRelay adds the service relay, which calls u; u is nil if only its description
 // is wanted.
-func (f *relayFlags) register(reg *everywire.Registry, u *upstream) {
+func (f *relayFlags) registerRelay(reg *everywire.Registry, u *upstream) {
 	if u == nil {
 		relay.Register(reg, nil, relay.Options{})
 		return

@@ -370,7 +370,7 @@ func TestHelperIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("at %s\n", n.Addr())
+	fmt.Fprintf(os.Stdout, "at %s\n", n.Addr())
 	select {} // until it is killed
 }
 

@@ -31,7 +31,7 @@ type Empty struct {
 }
 
 // SampleData is the whole of the data.
-type SampleData struct {
+type SampleData struct { //nolint:revive // the article's name, as those below go with it
 	_            struct{} `wire:"name=SampleData"`
 	ID           int32    `wire:"1"`
 	Name         string   `wire:"2"`
@@ -42,17 +42,17 @@ type SampleData struct {
 // merged into.
 type (
 	// SampleID is the part that GetID gives.
-	SampleID struct {
+	SampleID struct { //nolint:revive // see SampleData
 		_  struct{} `wire:"name=SampleId"`
 		ID int32    `wire:"1"`
 	}
 	// SampleName is the part that GetName gives.
-	SampleName struct {
+	SampleName struct { //nolint:revive // see SampleData
 		_    struct{} `wire:"name=SampleName"`
 		Name string   `wire:"2"`
 	}
 	// SamplePassion is the part that GetPassion gives.
-	SamplePassion struct {
+	SamplePassion struct { //nolint:revive // see SampleData
 		_            struct{} `wire:"name=SamplePassion"`
 		EnjoysCoding bool     `wire:"3"`
 	}
