@@ -62,6 +62,7 @@ func (c *failoverCmd) Run(a *app) error {
 	})
 	switch {
 	case a.ctx.Err() != nil:
+		fmt.Fprintln(a.stderr, "interrupted: there is no report of a part")
 		return errInterrupted
 	case errors.Is(err, cluster.ErrNoNginx), errors.Is(err, cluster.ErrNoStream):
 		return fmt.Errorf("%w: install it (Debian: apt-get install nginx libnginx-mod-stream), or do without by --behind round_robin", err)
