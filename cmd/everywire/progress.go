@@ -58,6 +58,12 @@ func (p *progress) show(now run.Progress) {
 	if now.Void > 0 {
 		line += fmt.Sprintf(" (%d void)", now.Void)
 	}
+	p.write(line, float64(now.Done)/float64(max(now.Total, 1)))
+}
+
+// write writes the line, on a terminal in the place of the last one and after a bar
+// of how much has been done.
+func (p *progress) write(line string, done float64) {
 	if !p.terminal {
 		fmt.Fprintln(p.w, line)
 		return
@@ -66,7 +72,7 @@ func (p *progress) show(now run.Progress) {
 	// does not leave again; so the bar goes first, then the line's end.
 	room := p.columns() - 1
 	if bar := min(barWidth, room-len([]rune(line))-1); bar >= minBarWidth {
-		filled := bar * now.Done / max(now.Total, 1)
+		filled := int(float64(bar) * min(1, max(0, done)))
 		line = strings.Repeat("█", filled) + strings.Repeat("░", bar-filled) + " " + line
 	}
 	if runes := []rune(line); len(runes) > room {

@@ -68,6 +68,12 @@ func latency(ns int64) string {
 	return strconv.FormatFloat(v, 'f', max(0, 2-int(math.Floor(math.Log10(v)+0.0022))), 64) + unit
 }
 
+// Whole writes a whole number in groups of three digits.
+func Whole(n int64) string { return thousands(n) }
+
+// Latency writes nanoseconds with a unit and three significant digits.
+func Latency(ns int64) string { return latency(ns) }
+
 func percentile(a *stats.Arm, p float64) string {
 	ns, ok := stats.Percentile(&a.Latency, a.Censored, p)
 	if !ok {
