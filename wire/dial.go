@@ -90,7 +90,7 @@ func Dial(target string, opts ...DialOption) (*Conn, error) {
 	if cfg.dial != nil && maker.packets != nil {
 		return nil, targetError(target, "HTTP/3 is on packets: WithDialer is for streams")
 	}
-	conn, err := maker.conn(rc)
+	conn, err := maker.balanced(rc)
 	if err != nil {
 		return nil, targetError(target, "%v", err)
 	}

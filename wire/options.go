@@ -44,7 +44,7 @@ var options = []OptionDoc{
 	{"compression", []string{"grpc"}, []string{"gzip", "zstd"}, "", "how requests are compressed, and with them replies (default not at all); messages of less than 1 KiB are stored", dialSide},
 	{"compressmin", []string{"connect"}, nil, "BYTES", "the size from which requests are compressed (default 1024); for compression", dialSide},
 	{"get", []string{"connect"}, []string{""}, "", "call methods without side effects by GET, which caches understand", dialSide},
-	{"lb", []string{"grpc"}, []string{"pick_first", "round_robin"}, "", "how calls are spread over several addresses, given or found for a name (default pick_first)", dialSide},
+	{"lb", []string{"grpc", "rest+http", "jsonrpc+tcp", "jsonrpc+http", "jsonrpc+ws", "msgpackrpc+tcp", "connect+http"}, []string{"pick_first", "round_robin"}, "", "how calls are spread over several addresses, given or found for a name (default pick_first)", dialSide},
 	{"serviceconfig", []string{"grpc"}, nil, "FILE", "a JSON file with gRPC's service config: retries, timeouts and the like by method", dialSide},
 	{"keepalive", []string{"grpc", "any"}, nil, "TIME", "ask whether the other end of a gRPC connection is there when it has said nothing for so long (default 2m for a server, never for a client)", anySide},
 	{"keepalivetimeout", []string{"grpc", "any"}, nil, "TIME", "how long it may take to answer; then the connection is closed (default 20s)", anySide},

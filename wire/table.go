@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/everywire/everywire/wire/connectwire"
 	"github.com/everywire/everywire/wire/grpcwire"
+	"github.com/everywire/everywire/wire/internal/balance"
 	"github.com/everywire/everywire/wire/internal/rpc"
 	"github.com/everywire/everywire/wire/jsonrpc"
 	"github.com/everywire/everywire/wire/msgpackrpc"
@@ -18,23 +19,34 @@ type maker struct {
 	conn func(*rpc.ClientConfig) (rpc.Conn, error)
 	// bothWays is set if a server can call its client.
 	bothWays bool
+	// spreads is set if conn has the option lb itself.
+	spreads bool
+}
+
+// balanced makes a connection that obeys the option lb. The wire grpc does it itself,
+// and without the option connections are made to the first address that answers.
+func (m maker) balanced(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	if cfg.Options["lb"] != "round_robin" || m.spreads {
+		return m.conn(cfg)
+	}
+	return balance.New(cfg, m.conn)
 }
 
 // makers is the only place that knows every wire.
 var makers = map[shape]maker{
-	{"rest", "http"}:       {rest.NewServer, nil, rest.NewConn, false},
-	{"rest", "h3"}:         {nil, rest.NewHTTP3Server, rest.NewHTTP3Conn, false},
-	{"rest", "unix"}:       {rest.NewServer, nil, rest.NewConn, false},
-	{"jsonrpc", "http"}:    {jsonrpc.NewHTTPServer, nil, jsonrpc.NewHTTPConn, false},
-	{"jsonrpc", "tcp"}:     {jsonrpc.NewServer, nil, jsonrpc.NewConn, true},
-	{"jsonrpc", "unix"}:    {jsonrpc.NewServer, nil, jsonrpc.NewConn, true},
-	{"jsonrpc", "ws"}:      {jsonrpc.NewWebSocketServer, nil, jsonrpc.NewWebSocketConn, true},
-	{"msgpackrpc", "tcp"}:  {msgpackrpc.NewServer, nil, msgpackrpc.NewConn, true},
-	{"msgpackrpc", "unix"}: {msgpackrpc.NewServer, nil, msgpackrpc.NewConn, true},
-	{"grpc", "tcp"}:        {grpcwire.NewServer, nil, grpcwire.NewConn, false},
-	{"grpc", "unix"}:       {grpcwire.NewServer, nil, grpcwire.NewConn, false},
-	{"any", "tcp"}:         {newAnyServer, nil, nil, false},
-	{"any", "unix"}:        {newAnyServer, nil, nil, false},
-	{"connect", "http"}:    {connectwire.NewServer, nil, connectwire.NewConn, false},
-	{"connect", "unix"}:    {connectwire.NewServer, nil, connectwire.NewConn, false},
+	{"rest", "http"}:       {rest.NewServer, nil, rest.NewConn, false, false},
+	{"rest", "h3"}:         {nil, rest.NewHTTP3Server, rest.NewHTTP3Conn, false, false},
+	{"rest", "unix"}:       {rest.NewServer, nil, rest.NewConn, false, false},
+	{"jsonrpc", "http"}:    {jsonrpc.NewHTTPServer, nil, jsonrpc.NewHTTPConn, false, false},
+	{"jsonrpc", "tcp"}:     {jsonrpc.NewServer, nil, jsonrpc.NewConn, true, false},
+	{"jsonrpc", "unix"}:    {jsonrpc.NewServer, nil, jsonrpc.NewConn, true, false},
+	{"jsonrpc", "ws"}:      {jsonrpc.NewWebSocketServer, nil, jsonrpc.NewWebSocketConn, true, false},
+	{"msgpackrpc", "tcp"}:  {msgpackrpc.NewServer, nil, msgpackrpc.NewConn, true, false},
+	{"msgpackrpc", "unix"}: {msgpackrpc.NewServer, nil, msgpackrpc.NewConn, true, false},
+	{"grpc", "tcp"}:        {grpcwire.NewServer, nil, grpcwire.NewConn, false, true},
+	{"grpc", "unix"}:       {grpcwire.NewServer, nil, grpcwire.NewConn, false, true},
+	{"any", "tcp"}:         {newAnyServer, nil, nil, false, false},
+	{"any", "unix"}:        {newAnyServer, nil, nil, false, false},
+	{"connect", "http"}:    {connectwire.NewServer, nil, connectwire.NewConn, false, false},
+	{"connect", "unix"}:    {connectwire.NewServer, nil, connectwire.NewConn, false, false},
 }

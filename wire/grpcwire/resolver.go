@@ -3,9 +3,6 @@ package grpcwire
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -37,12 +34,7 @@ func (hosts) Scheme() string { return scheme }
 
 // Build is [resolver.Builder]'s.
 func (h hosts) Build(_ resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
-	names := false
-	for _, addr := range h.cfg.Addrs {
-		_, _, isName := h.nameOf(addr)
-		names = names || isName
-	}
-	if !names {
+	if !h.cfg.HasNames() {
 		addrs, _ := h.lookup(context.Background()) // there is nothing to look up
 		return fixedAddresses{}, cc.UpdateState(resolver.State{Addresses: addrs})
 	}
@@ -53,38 +45,15 @@ func (h hosts) Build(_ resolver.Target, cc resolver.ClientConn, _ resolver.Build
 	return r, nil
 }
 
-// nameOf splits an address whose host is to be looked up.
-func (h hosts) nameOf(addr string) (host, port string, isName bool) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || h.cfg.Lookup == nil {
-		return "", "", false
-	}
-	_, err = netip.ParseAddr(host)
-	return host, port, err != nil
-}
-
-// lookup finds the addresses of all. The error tells of those that have none; the
-// others are returned all the same.
+// lookup finds the addresses of all, see [rpc.ClientConfig.Resolve].
 func (h hosts) lookup(ctx context.Context) (addrs []resolver.Address, err error) {
-	for _, addr := range h.cfg.Addrs {
-		one := resolver.Address{Addr: addr}
+	found, err := h.cfg.Resolve(ctx)
+	for _, f := range found {
+		one := resolver.Address{Addr: f.Addr}
 		if h.cfg.TLS != nil && h.cfg.TLS.ServerName == "" {
-			one.ServerName = rpc.HostOf(addr) // not that of the first for all
+			one.ServerName = rpc.HostOf(f.Written) // not that of the first for all
 		}
-		host, port, isName := h.nameOf(addr)
-		if !isName {
-			addrs = append(addrs, one)
-			continue
-		}
-		ips, e := h.cfg.Lookup(ctx, host)
-		if e == nil && len(ips) == 0 {
-			e = fmt.Errorf("%s has no address", host)
-		}
-		err = errors.Join(err, e)
-		for _, ip := range ips {
-			one.Addr = net.JoinHostPort(ip, port)
-			addrs = append(addrs, one)
-		}
+		addrs = append(addrs, one)
 	}
 	return addrs, err
 }
