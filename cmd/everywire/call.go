@@ -12,11 +12,10 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/json"
-	"github.com/everywire/everywire/schema"
+	"github.com/everywire/everywire/lab/target"
 	"github.com/everywire/everywire/wire"
 )
 
@@ -29,6 +28,8 @@ type callCmd struct {
 	Verbose bool          `short:"v" help:"Print the reply's headers and trailers on standard error."`
 	OneWay  bool          `help:"Send the call without asking for a reply."`
 	MaxSize byteSize      `name:"max-message" placeholder:"4MiB" help:"The largest message taken or sent (default 4MiB)."`
+
+	typeFlags `embed:""`
 }
 
 // Help is the long help with examples.
@@ -39,31 +40,24 @@ func (*callCmd) Help() string {
   everywire call grpc://localhost:9090 io.grpc.KeyValueService/Retrieve '{"key":"a2V5"}'
   everywire call 'jsonrpc+http://localhost:8081/rpc' echo.Echo/Echo '[1,2,3]' -v
   everywire call 'msgpackrpc+tcp://localhost:7071?meta=on' echo.Echo/Echo - -H k:v <order.json
+  everywire call grpc://localhost:50051 helloworld.Greeter/SayHello '{"name":"x"}'   any gRPC server
+  everywire call jsonrpc+http://localhost:3000/ sum '[20,21]'                        any JSON-RPC server
 
 The reply is JSON on standard output; of a method that streams replies each is a line. An error is one line
 on standard error: the status code, the message and its details; the exit status is then 1. The types of the
-built-in services are known; requests of other services are sent as they are, which protobuf cannot do: use
-?codec=json there.`
+built-in services are known; those of other gRPC services come from the server's reflection, from --proto or
+from --descriptor-set. Requests of other wires are sent as they are; an array is all the params of a JSON-RPC or
+MessagePack-RPC method, unless it is built in.`
 }
 
 // Run makes the call.
 func (c *callCmd) Run(a *app) error {
-	service, method, err := everywire.SplitMethod(c.Method)
-	if err != nil {
-		return usageError{err}
-	}
-	known := allBuiltins()
-	conn, err := wire.Dial(c.Target, wire.WithMethods(known), wire.WithCodecs(codecs()...), wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxSize)}))
+	f, err := newFinder(c.Target, c.typeFlags)
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // the call's own error is the one to tell
-	path := "/" + service + "/" + method
-	in, out, err := c.messages(known, path, conn.Target())
+	text, name, err := c.request(a)
 	if err != nil {
-		return err
-	}
-	if err := c.readRequest(a, in); err != nil {
 		return err
 	}
 	ctx, err := c.context(a.ctx)
@@ -72,18 +66,32 @@ func (c *callCmd) Run(a *app) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	m, err := f.find(ctx, c.Method, string(text))
+	if err != nil {
+		return err
+	}
+	conn, err := wire.Dial(c.Target, wire.WithMethods(f.known), wire.WithCodecs(codecs()...), wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxSize)}))
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the call's own error is the one to tell
+	in := m.NewIn()
+	if err := m.Read(text, in); err != nil {
+		return usagef("%s does not fit %s: %w", name, c.Method, err)
+	}
 	var header, trailer metadata.MD
 	opts := []grpc.CallOption{}
 	if c.Verbose {
 		opts = append(opts, grpc.Header(&header), grpc.Trailer(&trailer))
 	}
-	if m, ok := known.Lookup(path); ok && m.Kind != everywire.Unary {
+	if m.Kind != everywire.Unary {
 		return c.stream(ctx, a, conn, m, in)
 	}
 	if c.OneWay {
-		return callError(conn.Invoke(ctx, path, in, nil, append(opts, everywire.OneWayCallOption{})...))
+		return callError(conn.Invoke(ctx, m.Path, in, nil, append(opts, everywire.OneWayCallOption{})...))
 	}
-	err = conn.Invoke(ctx, path, in, out, opts...)
+	out := m.NewOut()
+	err = conn.Invoke(ctx, m.Path, in, out, opts...)
 	printMetadata(a.stderr, "header", header)
 	printMetadata(a.stderr, "trailer", trailer)
 	if err != nil {
@@ -102,11 +110,11 @@ func printReply(w io.Writer, out any) error {
 }
 
 // stream makes a call whose replies are a stream: each is a line.
-func (c *callCmd) stream(ctx context.Context, a *app, conn *wire.Conn, m *everywire.Method, in any) error {
+func (c *callCmd) stream(ctx context.Context, a *app, conn *wire.Conn, m *target.Method, in any) error {
 	if m.Kind != everywire.ServerStream || c.OneWay {
 		return usagef("%s is %s: the command can call methods with one request, and wait for the replies", c.Method, m.Kind)
 	}
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, m.Path())
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, m.Path)
 	if err != nil {
 		return callError(err)
 	}
@@ -117,7 +125,7 @@ func (c *callCmd) stream(ctx context.Context, a *app, conn *wire.Conn, m *everyw
 		return callError(err)
 	}
 	for {
-		out := m.Output.New()
+		out := m.NewOut()
 		if err := stream.RecvMsg(out); err != nil {
 			if c.Verbose {
 				header, headerErr := stream.Header()
@@ -137,62 +145,16 @@ func (c *callCmd) stream(ctx context.Context, a *app, conn *wire.Conn, m *everyw
 	}
 }
 
-// messages makes the request and the reply. Those of a method that the command
-// does not know are documents: whatever JSON says.
-func (c *callCmd) messages(known *everywire.Registry, path string, t wire.Target) (in, out any, err error) {
-	if m, ok := known.Lookup(path); ok {
-		return m.Input.New(), m.Output.New(), nil
-	}
-	if codec := t.Options["codec"]; t.Wire == "grpc" && (codec == "" || codec == "protobuf") {
-		return nil, nil, usagef("the method %s is not one of the built-in services (%s), and protobuf needs its types: use ?codec=json if the server has it",
-			c.Method, builtinNames())
-	}
-	return new(everywire.Document), new(everywire.Document), nil
-}
-
-func (c *callCmd) readRequest(a *app, in any) error {
-	text, name := []byte(c.Request), "the request"
+// request is the request's text, and what it is called in an error.
+func (c *callCmd) request(a *app) (text []byte, name string, err error) {
 	switch c.Request {
 	case "":
-		text = []byte("{}")
+		return []byte("{}"), "the request", nil
 	case "-":
-		var err error
-		if text, err = io.ReadAll(a.stdin); err != nil {
-			return err
-		}
-		name = "standard input"
+		text, err = io.ReadAll(a.stdin)
+		return text, "standard input", err
 	}
-	if err := (json.Codec{}).Decode(text, in); err != nil {
-		return usagef("%s does not fit %s: %w", name, c.Method, err)
-	}
-	return c.checkFields(text, in)
-}
-
-// checkFields refuses fields that the request does not have. Codecs ignore
-// them, for newer peers; here they are mistyped.
-func (c *callCmd) checkFields(text []byte, in any) error {
-	m, err := schema.For(in)
-	if err != nil || m.Document {
-		return err
-	}
-	var doc everywire.Document
-	if err := (json.Codec{}).Decode(text, &doc); err != nil {
-		return err
-	}
-	given, ok := doc.Value.(map[string]any)
-	if !ok {
-		return nil
-	}
-	known := make([]string, 0, len(m.Fields))
-	for _, f := range m.Fields {
-		known = append(known, f.JSONName)
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if m.ByName(name) == nil {
-			return usagef("the request of %s has no field %q: it has %s", c.Method, name, strings.Join(known, ", "))
-		}
-	}
-	return nil
+	return []byte(c.Request), "the request", nil
 }
 
 // context carries the metadata of the flags.
@@ -226,18 +188,4 @@ func printMetadata(w io.Writer, what string, md metadata.MD) {
 			fmt.Fprintf(w, "%s %s: %s\n", what, key, v)
 		}
 	}
-}
-
-// callError tells a status in one line: code, message, details.
-func callError(err error) error {
-	if err == nil {
-		return nil
-	}
-	s := status.Convert(err)
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s", s.Code(), s.Message())
-	for _, d := range s.Details() {
-		fmt.Fprintf(&text, " [%v]", d)
-	}
-	return errors.New(text.String())
 }

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
-
 	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/describe/source"
+	"github.com/everywire/everywire/wire"
 )
 
 // methods are those of the sources: built-in services first, then the others as
@@ -22,20 +20,20 @@ func (c *describeCmd) methods(ctx context.Context, sources []string) ([]*everywi
 	var builtin []string
 	var all []*everywire.Method
 	seen := map[string]string{} // the service's source
-	for _, source := range sources {
-		if isBuiltin(source) {
-			builtin = append(builtin, source)
+	for _, name := range sources {
+		if isBuiltin(name) {
+			builtin = append(builtin, name)
 			continue
 		}
-		methods, err := c.methodsOf(ctx, source)
+		methods, err := c.methodsOf(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", source, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, m := range methods {
-			if other, ok := seen[m.Service]; ok && other != source {
-				return nil, usagef("the service %s is in %s and in %s", m.Service, other, source)
+			if other, ok := seen[m.Service]; ok && other != name {
+				return nil, usagef("the service %s is in %s and in %s", m.Service, other, name)
 			}
-			seen[m.Service] = source
+			seen[m.Service] = name
 		}
 		all = append(all, methods...)
 	}
@@ -59,59 +57,71 @@ func isBuiltin(name string) bool {
 func isTarget(source string) bool { return strings.Contains(source, "://") }
 
 // methodsOf are the methods of one source.
-func (c *describeCmd) methodsOf(ctx context.Context, source string) ([]*everywire.Method, error) {
-	if isTarget(source) {
+func (c *describeCmd) methodsOf(ctx context.Context, name string) ([]*everywire.Method, error) {
+	methods, err := c.readMethods(ctx, name)
+	var mistake *source.Mistake
+	if errors.As(err, &mistake) {
+		return nil, usageError{err}
+	}
+	return methods, err
+}
+
+func (c *describeCmd) readMethods(ctx context.Context, name string) ([]*everywire.Method, error) {
+	if isTarget(name) {
 		ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
-		return methodsOfServer(ctx, source)
+		return methodsOfServer(ctx, name)
 	}
-	info, err := os.Stat(source)
+	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, usagef("it is neither a service nor a file nor a target: the services are %s", builtinNames())
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return methodsOfFolder(ctx, source)
+		return source.Folder(ctx, name)
 	}
-	text, err := os.ReadFile(source)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasSuffix(source, ".proto") || strings.HasPrefix(string(text), bundleMark) {
-		return methodsOfProto(ctx, source, text)
+	switch {
+	case strings.HasPrefix(string(text), bundleMark):
+		return source.Proto(ctx, unbundle(string(text)), []string{filepath.Dir(name), "."})
+	case strings.HasSuffix(name, ".proto"):
+		return source.Proto(ctx, map[string]string{filepath.Base(name): string(text)}, []string{filepath.Dir(name), "."})
 	}
-	return methodsOfSet(text)
+	return source.Set(text)
 }
 
-// methodsOfSet reads the services of a set of descriptors, in its order.
-func methodsOfSet(text []byte) ([]*everywire.Method, error) {
-	var set descriptorpb.FileDescriptorSet
-	if err := proto.Unmarshal(text, &set); err != nil || len(set.GetFile()) == 0 {
-		return nil, usagef("it is neither a .proto file nor a google.protobuf.FileDescriptorSet, as protoc --include_imports -o FILE makes it")
+// unbundle takes a text apart that printFiles wrote.
+func unbundle(text string) map[string]string {
+	files := map[string]string{}
+	for part := range strings.SplitSeq("\n"+text, "\n"+bundleMark) {
+		if path, text, ok := strings.Cut(part, "\n"); ok && path != "" {
+			files[path] = text
+		}
 	}
-	files, err := protodesc.NewFiles(&set)
+	return files
+}
+
+// methodsOfServer asks a server by gRPC's reflection what it has.
+func methodsOfServer(ctx context.Context, target string) ([]*everywire.Method, error) {
+	t, err := wire.ParseTarget(target)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]protoreflect.FileDescriptor, len(set.GetFile()))
-	for i, f := range set.GetFile() {
-		if all[i], err = files.FindFileByPath(f.GetName()); err != nil {
-			return nil, err
-		}
+	if t.Wire != "grpc" {
+		return nil, usagef("servers of the wire %s cannot be asked what they have: name a target of grpc, rest or jsonrpc", t.Wire)
 	}
-	return methodsOfFiles(all)
-}
-
-func methodsOfFiles(files []protoreflect.FileDescriptor) ([]*everywire.Method, error) {
-	var methods []*everywire.Method
-	for _, f := range files {
-		for i := range f.Services().Len() {
-			methods = append(methods, everywire.MethodsOf(f.Services().Get(i))...)
-		}
+	conn, err := wire.Dial(target)
+	if err != nil {
+		return nil, err
 	}
-	if len(methods) == 0 {
-		return nil, usagef("it has no services")
+	defer conn.Close() //nolint:errcheck // the call's own error is the one to tell
+	server, err := source.Reflect(ctx, conn)
+	if err != nil {
+		return nil, err
 	}
-	return methods, nil
+	return server.Methods()
 }

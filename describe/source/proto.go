@@ -1,4 +1,4 @@
-package main
+package source
 
 import (
 	"context"
@@ -18,9 +18,8 @@ import (
 	"github.com/everywire/everywire"
 )
 
-// methodsOfFolder reads the .proto files of a folder, which is where their
-// imports begin.
-func methodsOfFolder(ctx context.Context, dir string) ([]*everywire.Method, error) {
+// Folder reads the .proto files of a folder, which is where their imports begin.
+func Folder(ctx context.Context, dir string) ([]*everywire.Method, error) {
 	var names []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".proto") {
@@ -34,38 +33,23 @@ func methodsOfFolder(ctx context.Context, dir string) ([]*everywire.Method, erro
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, usagef("the folder has no .proto files")
+		return nil, mistake("the folder has no .proto files")
 	}
-	return compileProto(ctx, &protocompile.SourceResolver{ImportPaths: []string{dir}}, names)
+	return compile(ctx, &protocompile.SourceResolver{ImportPaths: []string{dir}}, names)
 }
 
-// methodsOfProto reads one .proto file, or several of which each has its path
-// before it.
-func methodsOfProto(ctx context.Context, source string, text []byte) ([]*everywire.Method, error) {
-	files := map[string]string{filepath.Base(source): string(text)}
-	if strings.HasPrefix(string(text), bundleMark) {
-		files = unbundle(string(text))
-	}
-	return compileProto(ctx, protocompile.CompositeResolver{
+// Proto reads .proto files, by the paths that they have for those that import them.
+// What they import is in one of the folders, or among them.
+func Proto(ctx context.Context, files map[string]string, folders []string) ([]*everywire.Method, error) {
+	return compile(ctx, protocompile.CompositeResolver{
 		&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(files)},
-		&protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(source), "."}},
+		&protocompile.SourceResolver{ImportPaths: folders},
 	}, slices.Sorted(maps.Keys(files)))
 }
 
-// unbundle takes a text apart that printFiles wrote.
-func unbundle(text string) map[string]string {
-	files := map[string]string{}
-	for part := range strings.SplitSeq("\n"+text, "\n"+bundleMark) {
-		if path, text, ok := strings.Cut(part, "\n"); ok && path != "" {
-			files[path] = text
-		}
-	}
-	return files
-}
-
-// compileProto compiles .proto files and returns the methods of their services.
+// compile compiles .proto files and returns the methods of their services.
 // What protoc brings, and google/api/*.proto, need not be there.
-func compileProto(ctx context.Context, resolver protocompile.Resolver, names []string) ([]*everywire.Method, error) {
+func compile(ctx context.Context, resolver protocompile.Resolver, names []string) ([]*everywire.Method, error) {
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.CompositeResolver{resolver, protocompile.ResolverFunc(linkedIn)},
 		// Comments are part of a description.
@@ -84,7 +68,7 @@ func compileProto(ctx context.Context, resolver protocompile.Resolver, names []s
 			return nil, err
 		}
 	}
-	return methodsOfFiles(all)
+	return methodsOf(all)
 }
 
 // linkedIn finds files in this program, such as google/protobuf/timestamp.proto.
