@@ -103,15 +103,26 @@ func (e Errors) Detail() string {
 	return b.String()
 }
 
-// err sorts the errors and leaves out what is said twice; it is nil if there are
-// none.
+// Sorted are the errors in the order of their places, file by file, without those
+// that are said twice.
+func (e Errors) Sorted() Errors {
+	files := map[string]int{}
+	for _, one := range e {
+		if _, known := files[one.File]; !known {
+			files[one.File] = len(files)
+		}
+	}
+	sorted := slices.Clone(e)
+	slices.SortStableFunc(sorted, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return slices.CompactFunc(sorted, func(a, b *Error) bool { return a.File == b.File && a.Pos == b.Pos && a.Text == b.Text })
+}
+
+// err is nil if there are none.
 func (e Errors) err() error {
 	if len(e) == 0 {
 		return nil
 	}
-	sorted := slices.Clone(e)
-	slices.SortStableFunc(sorted, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return slices.CompactFunc(sorted, func(a, b *Error) bool { return a.Pos == b.Pos && a.Text == b.Text })
+	return e.Sorted()
 }

@@ -10,7 +10,10 @@ import (
 )
 
 // A Pos is a place in a file, both from 1. Columns count characters, not bytes.
-type Pos struct{ Line, Column int }
+type Pos struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
 
 // A File is what a flow file says. It is made by [Parse], with its settings already
 // put in; whoever has a flow in another form writes it as such a file. It is not

@@ -94,6 +94,22 @@ func (t *Target) configOf(cfg *rpc.ServerConfig) *rpc.ServerConfig {
 	return cfg.Of(t.Wire)
 }
 
+// ParseServed reads a target to serve on, and refuses one that only a client can
+// have. Whether its address is free and its files are there is not looked at.
+func ParseServed(target string) (Target, error) {
+	t, err := ParseTarget(target)
+	if err != nil {
+		return Target{}, err
+	}
+	if err := t.checkOptions(serveSide); err != nil {
+		return Target{}, targetError(target, "%v", err)
+	}
+	if len(t.Addrs) != 1 {
+		return Target{}, targetError(target, "a server listens on one address: give one target for each")
+	}
+	return t, nil
+}
+
 // bound is what a target's server listens on.
 type bound struct {
 	io.Closer
@@ -103,15 +119,9 @@ type bound struct {
 
 // bind makes one target's server and listener.
 func (s *Server) bind(ctx context.Context, reg *everywire.Registry, target string, cfg *config) (bound, error) {
-	t, err := ParseTarget(target)
+	t, err := ParseServed(target)
 	if err != nil {
 		return bound{}, err
-	}
-	if err := t.checkOptions(serveSide); err != nil {
-		return bound{}, targetError(target, "%v", err)
-	}
-	if len(t.Addrs) != 1 {
-		return bound{}, targetError(target, "a server listens on one address: give one target for each")
 	}
 	if err := cfg.serves(&t); err != nil {
 		return bound{}, targetError(target, "%v", err)

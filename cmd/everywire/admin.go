@@ -23,6 +23,7 @@ import (
 // An admin is the HTTP server that shows a process to those who run it: metrics,
 // profiles, health. It is not for the service's clients: profiles tell too much.
 type admin struct {
+	registry *prometheus.Registry
 	server   *http.Server
 	addr     net.Addr
 	stopping atomic.Bool
@@ -45,7 +46,7 @@ func newAdmin(ctx context.Context, addr string, logger *slog.Logger) (*admin, wi
 	if err != nil {
 		return nil, nil, fmt.Errorf("--admin %s: cannot listen: %w", addr, err)
 	}
-	a := &admin{addr: lis.Addr(), served: make(chan error, 1)}
+	a := &admin{registry: reg, addr: lis.Addr(), served: make(chan error, 1)}
 	a.server = &http.Server{
 		Handler:           a.handler(reg),
 		ReadHeaderTimeout: 10 * time.Second,

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everywire/everywire"
+	"github.com/everywire/everywire/flow"
+	"github.com/everywire/everywire/flow/flowmetrics"
+	"github.com/everywire/everywire/wire"
+)
+
+type flowCmd struct {
+	Run   flowRunCmd   `cmd:"" help:"Run the flows of files."`
+	Check flowCheckCmd `cmd:"" help:"Say all that is wrong with flow files."`
+}
+
+// flowFiles are the files of a command, and what is set in them.
+type flowFiles struct {
+	Files []string `arg:"" name:"file" help:"Flow files (YAML)."`
+	Set   []string `placeholder:"NAME=VALUE" sep:"none" help:"Give a setting of the files another value. Repeat it for more."`
+}
+
+// read reads the files. Errors in them are in errs, in the order of the files.
+func (c *flowFiles) read() (files []*flow.File, errs flow.Errors, err error) {
+	assignments, err := c.assignments()
+	if err != nil {
+		return nil, nil, err
+	}
+	known := map[string]bool{}
+	for _, name := range c.Files {
+		text, err := os.ReadFile(name) //nolint:gosec // the user names it
+		if err != nil {
+			var path *fs.PathError
+			if errors.As(err, &path) {
+				err = path.Err
+			}
+			return nil, nil, usagef("the flow file %s cannot be read: %w", name, err)
+		}
+		plain, _ := flow.Parse(name, text) // for the names of its settings: its errors are told below
+		var set []flow.Assignment
+		for _, a := range assignments {
+			if slices.ContainsFunc(plain.Settings, func(s *flow.Setting) bool { return s.Name == a.Name }) {
+				known[a.Name] = true
+				set = append(set, a)
+			}
+		}
+		file, err := flow.Parse(name, text, set...)
+		errs = append(errs, asErrors(err)...)
+		errs = append(errs, asErrors(flow.Check(file, checkTarget))...)
+		files = append(files, file)
+	}
+	for _, a := range assignments {
+		if !known[a.Name] && len(errs) == 0 {
+			return nil, nil, usagef("--set %s: no file has that setting: they have %s", a.Name, settingNames(files))
+		}
+	}
+	return files, errs.Sorted(), nil
+}
+
+func (c *flowFiles) assignments() ([]flow.Assignment, error) {
+	var all []flow.Assignment
+	for _, text := range c.Set {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, usagef("--set %q is not NAME=VALUE", text)
+		}
+		all = append(all, flow.Assignment{Name: name, Value: value})
+	}
+	return all, nil
+}
+
+func settingNames(files []*flow.File) string {
+	var names []string
+	for _, f := range files {
+		for _, s := range f.Settings {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+// asErrors are the errors of a file.
+func asErrors(err error) flow.Errors {
+	var errs flow.Errors
+	errors.As(err, &errs) // what package flow promises
+	return errs
+}
+
+// checkTarget says what is wrong with a target, without looking at the network.
+func checkTarget(target string, server bool) error {
+	err := func() error {
+		if server {
+			_, err := wire.ParseServed(target)
+			return err
+		}
+		conn, err := wire.Dial(target, wire.WithCodecs(codecs()...))
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}()
+	var bad *wire.TargetError
+	if errors.As(err, &bad) {
+		return errors.New(bad.Reason) // the target stands in the line that is shown
+	}
+	return err
+}
+
+type flowCheckCmd struct {
+	flowFiles
+	JSON bool `name:"json" help:"Print the errors as JSON."`
+}
+
+// Help is the long help with examples.
+func (*flowCheckCmd) Help() string {
+	return `Examples:
+
+  everywire flow check hello-server.yaml hello-client.yaml
+  everywire flow check hello-client.yaml --set name=Ada --json
+
+All errors are told at once, each with its line and what is allowed there. The exit status is 1 if
+there are any. Targets are checked for what they say; nothing is dialled.`
+}
+
+// Run checks.
+func (c *flowCheckCmd) Run(a *app) error {
+	files, errs, err := c.read()
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(files) && len(errs) == 0; i++ { // what only the types tell, such as a route with a field that is not there
+		_, err := flow.New(files[i], flowOptions(slog.New(slog.DiscardHandler), new(observer), 0))
+		if errs = asErrors(err); err != nil && len(errs) == 0 {
+			return err
+		}
+	}
+	if c.JSON {
+		e := json.NewEncoder(a.stdout)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		if errs == nil {
+			errs = flow.Errors{}
+		}
+		if err := e.Encode(map[string]any{"errors": errs}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprint(a.stdout, errs.Detail())
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%s", counted(len(errs), c.Files))
+	}
+	if !c.JSON {
+		for _, f := range files {
+			fmt.Fprintf(a.stdout, "%s: good: %d triggers, %d flows\n", f.Name, len(f.Triggers), len(f.Flows))
+		}
+	}
+	return nil
+}
+
+// counted says how many errors there are.
+func counted(n int, files []string) string {
+	if n == 1 {
+		return "there is an error in " + strings.Join(files, ", ")
+	}
+	return fmt.Sprintf("there are %d errors in %s", n, strings.Join(files, ", "))
+}
+
+type flowRunCmd struct {
+	flowFiles
+	For   time.Duration `placeholder:"10s" help:"End after so long (default when it is interrupted, or nothing is left to do)."`
+	Count int64         `placeholder:"N" help:"End when so many runs have ended, of each file."`
+	Drain time.Duration `default:"10s" help:"How long runs and calls in flight may take to finish at the end."`
+
+	observeFlags `group:"seen from outside"`
+}
+
+// Help is the long help with examples.
+func (*flowRunCmd) Help() string {
+	return `Examples:
+
+  everywire flow run examples/flow/hello-server.yaml
+  everywire flow run examples/flow/hello-client.yaml --for 10s --set name=Ada
+  everywire flow run examples/flow/hello-server-grpc.yaml examples/flow/hello-client-grpc.yaml --count 100
+  everywire flow run examples/flow/hello-client.yaml --admin localhost:9464
+  curl -s localhost:9464/metrics | grep ^flow_
+
+What is served and what log steps write is on standard error. Several files run beside each other; all
+end when one fails. docs/spec/flow.md tells what a file may say.`
+}
+
+// Run runs the flows.
+func (c *flowRunCmd) Run(a *app) (err error) {
+	switch {
+	case c.For < 0:
+		return usagef("--for %v is no time to run", c.For)
+	case c.Count < 0:
+		return usagef("--count %d is no number of runs", c.Count)
+	}
+	files, errs, err := c.read()
+	if err != nil {
+		return err
+	}
+	if len(errs) > 0 {
+		fmt.Fprint(a.stderr, errs.Detail())
+		return fmt.Errorf("%s", counted(len(errs), c.Files))
+	}
+	logger := c.logger(a)
+	var names []string
+	for _, f := range files {
+		names = append(names, f.App)
+	}
+	seen, err := c.start(a.ctx, logger, names)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, seen.close(a.ctx)) }()
+	options := flowOptions(logger, seen, c.Drain)
+	options.Runs, options.Drain = c.Count, c.Drain
+	if seen.admin != nil {
+		if options.Observer, err = flowmetrics.New(seen.admin.registry); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stderr, "metrics, profiles and health on http://%v/\n", seen.admin.addr)
+	}
+	var apps []*flow.App
+	for _, f := range files {
+		app, err := flow.New(f, options)
+		if errs := asErrors(err); len(errs) > 0 {
+			fmt.Fprint(a.stderr, errs.Detail())
+			return fmt.Errorf("%s", counted(len(errs), []string{f.Name}))
+		}
+		if err != nil {
+			return err
+		}
+		apps = append(apps, app)
+	}
+	ctx, stop := context.WithCancel(a.ctx)
+	defer stop()
+	if c.For > 0 {
+		ctx, stop = context.WithTimeout(ctx, c.For)
+		defer stop()
+	}
+	context.AfterFunc(ctx, seen.stopping)
+	return runApps(ctx, stop, apps)
+}
+
+// runApps runs apps beside each other. One that fails ends the others.
+func runApps(ctx context.Context, stop context.CancelFunc, apps []*flow.App) error {
+	errs := make([]error, len(apps))
+	var all sync.WaitGroup
+	for i, app := range apps {
+		all.Go(func() {
+			if errs[i] = app.Run(ctx); errs[i] != nil {
+				stop()
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// flowOptions give an app the wires.
+func flowOptions(logger *slog.Logger, seen *observer, drain time.Duration) flow.Options {
+	return flow.Options{
+		Logger: logger,
+		Dial: func(target string, methods *everywire.Registry) (flow.Conn, error) {
+			return wire.Dial(target, append(slices.Clone(seen.calls), wire.WithMethods(methods), wire.WithCodecs(codecs()...))...)
+		},
+		Serve: func(ctx context.Context, methods *everywire.Registry, target string) (flow.Server, error) {
+			server, err := wire.Serve(ctx, methods, []string{target}, append(slices.Clone(seen.options),
+				wire.WithLogger(logger), wire.WithDrainTimeout(drain), wire.WithCodecs(codecs()...))...)
+			if err != nil {
+				return nil, err
+			}
+			return flowServer{server}, nil
+		},
+	}
+}
+
+// A flowServer is a wire's server as package flow has it.
+type flowServer struct{ *wire.Server }
+
+func (s flowServer) Addr() string { return s.Targets()[0].String() }

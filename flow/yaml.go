@@ -1,0 +1,307 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	yamlparser "github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/everywire/everywire/flow/expr"
+)
+
+// Limits on a file. The YAML parser takes time by the square of how deeply a file
+// nests, so depth is bounded before it sees it.
+const (
+	// MaxFile is how many bytes a file may have.
+	MaxFile = 256 << 10
+	// MaxNesting is how deeply mappings and lists may nest.
+	MaxNesting = 64
+)
+
+// document reads the YAML of a file. It returns nil if it has noted an error.
+func (s *source) document(text []byte) (root ast.Node) {
+	if len(text) > MaxFile {
+		s.bad(Pos{1, 1}, "the file has %d bytes: the limit is %d", len(text), MaxFile)
+		return nil
+	}
+	if at, deep := s.tooDeep(); deep {
+		s.bad(at, "the file nests more than %d deep", MaxNesting)
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil { // the YAML parser is not ours, and the text may be anything
+			s.bad(Pos{1, 1}, "this is not YAML that can be read: %v", p)
+			root = nil
+		}
+	}()
+	file, err := yamlparser.ParseBytes(text, 0, yamlparser.AllowDuplicateMapKey()) // which are refused here, with both places
+	if err != nil {
+		var at yaml.Error
+		if errors.As(err, &at) {
+			s.bad(posOf(at.GetToken()), "this is not YAML: %s", at.GetMessage())
+		} else {
+			s.bad(Pos{1, 1}, "this is not YAML: %v", err)
+		}
+		return nil
+	}
+	for _, d := range file.Docs {
+		switch {
+		case d == nil || d.Body == nil:
+		case root == nil:
+			root = d.Body
+		default:
+			s.bad(start(d.Body), "a flow file is one document: this is another")
+		}
+	}
+	if root == nil {
+		s.bad(Pos{1, 1}, "the file is empty: it needs a name, triggers and flows")
+	}
+	return root
+}
+
+// tooDeep finds where brackets, or the marks of lists and keys in one line, nest too
+// deeply. It does not know quotes, and so may count brackets in texts.
+func (s *source) tooDeep() (Pos, bool) {
+	depth := 0
+	for i, line := range s.lines {
+		marks, head := 0, true
+		for j, r := range line {
+			switch r {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(depth-1, 0)
+			case '-', '?', '&', '!', '*', ':':
+				if head {
+					marks++
+				}
+			}
+			head = head && strings.ContainsRune(" -?", r)
+			if depth > 2*MaxNesting || marks > MaxNesting || j > 16*MaxNesting && head {
+				return Pos{i + 1, j + 1}, true
+			}
+		}
+	}
+	return Pos{}, false
+}
+
+// posOf is the place of a token.
+func posOf(t *token.Token) Pos {
+	if t == nil || t.Position == nil {
+		return Pos{1, 1}
+	}
+	return Pos{t.Position.Line, t.Position.Column}
+}
+
+// start is where a node begins.
+func start(n ast.Node) Pos {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return start(n.Values[0])
+		}
+		return posOf(n.Start)
+	case *ast.MappingValueNode:
+		if n.Key != nil {
+			return posOf(n.Key.GetToken())
+		}
+	case nil:
+		return Pos{1, 1}
+	}
+	return posOf(n.GetToken())
+}
+
+// empty reports whether nothing stands where a value should. null is a value.
+func empty(n ast.Node) bool {
+	if n == nil {
+		return true
+	}
+	null, ok := n.(*ast.NullNode)
+	return ok && (null.Token == nil || null.Token.Type == token.ImplicitNullType)
+}
+
+// An entry is a member of a mapping.
+type entry struct {
+	key   string
+	at    Pos // of the key
+	value ast.Node
+}
+
+// entries are the members of a mapping. What cannot be one is noted and left out.
+func (s *source) entries(n ast.Node, what string) (all []entry, ok bool) {
+	var values []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	default:
+		s.bad(start(n), "%s is a mapping of names to values, not %s", what, kindOf(n))
+		return nil, false
+	}
+	for _, v := range values {
+		if v == nil || v.Key == nil {
+			continue
+		}
+		key, isText := scalar(v.Key)
+		at := posOf(v.Key.GetToken())
+		if !isText {
+			s.bad(at, "a name should stand here, not %s", kindOf(v.Key))
+			continue
+		}
+		if i := slices.IndexFunc(all, func(e entry) bool { return e.key == key }); i >= 0 {
+			s.bad(at, "%q is here twice: the first is in line %d", key, all[i].at.Line)
+			continue
+		}
+		all = append(all, entry{key, at, v.Value})
+	}
+	return all, true
+}
+
+// An object is a mapping whose keys are known.
+type object struct {
+	src     *source
+	what    string // "a trigger"
+	at      Pos
+	entries []entry
+}
+
+// object reads a mapping and notes keys that it cannot have. It returns nil if it is
+// no mapping.
+func (s *source) object(n ast.Node, at Pos, what string, keys ...string) *object {
+	if empty(n) {
+		e := s.bad(at, "%s is empty", what)
+		e.Allowed = keys
+		return nil
+	}
+	all, ok := s.entries(n, what)
+	if !ok {
+		return nil
+	}
+	o := &object{src: s, what: what, at: start(n)}
+	for _, m := range all {
+		if !slices.Contains(keys, m.key) {
+			e := s.bad(m.at, "%s has no %q%s", what, m.key, meant(m.key, keys))
+			e.Allowed = keys
+			continue
+		}
+		if empty(m.value) {
+			s.bad(m.at, "%q has no value", m.key)
+			m.value = nil
+		}
+		o.entries = append(o.entries, m)
+	}
+	return o
+}
+
+// meant asks whether somebody meant another word.
+func meant(word string, words []string) string {
+	if near := expr.Nearest(word, words); near != "" {
+		return fmt.Sprintf(": did you mean %q?", near)
+	}
+	return ""
+}
+
+// get is the entry of a key that has a value, or nil.
+func (o *object) get(key string) *entry {
+	if e := o.find(key); e != nil && e.value != nil {
+		return e
+	}
+	return nil
+}
+
+// find is the entry of a key, or nil.
+func (o *object) find(key string) *entry {
+	for i := range o.entries {
+		if o.entries[i].key == key {
+			return &o.entries[i]
+		}
+	}
+	return nil
+}
+
+// need is get, and notes if the key is not there.
+func (o *object) need(key, example string) *entry {
+	if o.find(key) == nil {
+		o.src.bad(o.at, "%s needs %q, such as %s", o.what, key, example)
+	}
+	return o.get(key)
+}
+
+// items are the elements of a list.
+func (s *source) items(n ast.Node, what string) []ast.Node {
+	list, ok := n.(*ast.SequenceNode)
+	if !ok {
+		s.bad(start(n), "%s is a list, not %s", what, kindOf(n))
+		return nil
+	}
+	return list.Values
+}
+
+// scalar is the text of a single value as it is written.
+func scalar(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		if n.Value == nil {
+			return "", true
+		}
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// origin is where the text of a single value begins, and how it is written.
+func (s *source) origin(n ast.Node) (Pos, quoting) {
+	at := start(n)
+	switch n := n.(type) {
+	case *ast.LiteralNode: // begins in the line after its mark
+		w := walker{s: s, at: at}
+		w.newLine()
+		for w.at.Line < len(s.lines) && len(s.lines[w.at.Line-1]) == 0 {
+			w.newLine()
+		}
+		return w.at, block
+	case *ast.StringNode:
+		switch n.Token.Type {
+		case token.DoubleQuoteType:
+			return Pos{at.Line, at.Column + 1}, doubleQuoted
+		case token.SingleQuoteType:
+			return Pos{at.Line, at.Column + 1}, singleQuoted
+		}
+	}
+	return at, plain
+}
+
+// kindOf names what a node is.
+func kindOf(n ast.Node) string {
+	switch n := n.(type) {
+	case nil, *ast.NullNode:
+		return "nothing"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
+		return "an anchor or an alias, which flow files do not have"
+	case *ast.TagNode:
+		return "a tag, which flow files do not have"
+	case *ast.IntegerNode, *ast.FloatNode:
+		return "the number " + n.GetToken().Value
+	case *ast.BoolNode:
+		return n.Token.Value
+	case *ast.InfinityNode, *ast.NanNode:
+		return "a number that is none"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "a text"
+	}
+	return "something else"
+}
