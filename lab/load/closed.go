@@ -13,7 +13,7 @@ func closedLoop(c *Config) func(context.Context, *caller, *gate) {
 	shape, callers, seed := c.Shape, c.Callers, c.Seed
 	return func(ctx context.Context, one *caller, g *gate) {
 		<-g.opened
-		if shape.Ramp > 0 && !g.wait(ctx, shape.Ramp*time.Duration(one.index)/time.Duration(callers)) {
+		if shape.Ramp > 0 && !g.wait(ctx, turn(shape.Ramp, one.index, callers)) {
 			return
 		}
 		pause := func() time.Duration { return shape.Think }
@@ -23,15 +23,26 @@ func closedLoop(c *Config) func(context.Context, *caller, *gate) {
 			random := rand.New(rand.NewPCG(^seed, uint64(one.index)))
 			pause = func() time.Duration { return time.Duration(random.ExpFloat64() * float64(shape.Think)) }
 		}
-		for made := 1; one.call(ctx, g, 0); made++ {
-			if made == shape.Calls {
+		for made := 1; ; made++ {
+			path, in, out := one.work.Next()
+			begin := g.now()
+			if begin >= g.window || !one.call(ctx, g, path, in, out, begin, begin) {
 				return
 			}
-			if shape.Think > 0 && !g.wait(ctx, g.now()+pause()) {
+			if made == shape.Calls {
+				one.done = true
+				return
+			}
+			if shape.Think > 0 && !g.wait(ctx, one.free+pause()) {
 				return
 			}
 		}
 	}
+}
+
+// turn is when caller i of some begins in a ramp.
+func turn(ramp time.Duration, i, callers int) time.Duration {
+	return time.Duration(float64(ramp) * float64(i) / float64(callers))
 }
 
 // wait waits until some time since the start. It reports false if the measured

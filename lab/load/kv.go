@@ -86,6 +86,9 @@ const (
 	kvDelete
 )
 
+// kvNames are the operations as results call them.
+var kvNames = [...]string{kvCreate: "create", kvRetrieve: "retrieve", kvUpdate: "update", kvDelete: "delete"}
+
 type kvCaller struct {
 	mix    KVMix
 	pool   []byte
@@ -177,6 +180,9 @@ func (c *kvCaller) Check() string {
 	c.open = false
 	return ""
 }
+
+// Op is the operation of the last Next.
+func (c *kvCaller) Op() string { return kvNames[c.operation] }
 
 // forget takes the last entry from what is known.
 func (c *kvCaller) forget() {

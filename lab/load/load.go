@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,18 +27,14 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire/lab/plan"
-	"github.com/everywire/everywire/lab/record"
 )
-
-// WrongReply is the kind of error of a reply that came but was not right.
-const WrongReply = "wrong reply"
 
 // Config is one load.
 type Config struct {
 	// Conn is shared by all callers, unless Each gives each its own.
 	Conn grpc.ClientConnInterface
-	// Each, if set, gives a caller its own connection, which stays the caller's of
-	// Run to close, and what counts its bytes, or nil.
+	// Each, if set, gives each caller its connection, and what counts the bytes of
+	// that caller alone, or nil. Who calls Run closes them.
 	Each     func(caller int) (grpc.ClientConnInterface, Meter, error)
 	Workload Workload
 	// Shape says when calls are made.
@@ -55,15 +52,17 @@ type Config struct {
 	// Seed makes the requests, and the gaps of an open loop; caller i uses Seed
 	// and i.
 	Seed uint64
-	// Sample, if set, is called after each call by its caller's goroutine, and for
-	// each call of an open loop that was given up. It must be quick.
+	// Sample, if set, is called after each call by its caller's goroutine, and once
+	// for each call of an open loop that was dropped. It is called by several
+	// goroutines at once, and must be quick.
 	Sample func(Sample)
 
 	// sleeper is what the pacer of an open loop sleeps with; tests have their own.
 	sleeper func(now func() int64) pacerSleeper
 }
 
-// A Meter counts the bytes of one caller's connection so far.
+// A Meter counts the bytes of one caller's connection so far. What crosses it
+// between two calls is the later one's.
 type Meter interface {
 	Bytes() (out, in int64)
 }
@@ -81,46 +80,9 @@ type Sample struct {
 	// Out and In are its bytes, -1 if they are not known.
 	Out, In int64
 	// Censored is set if it was still open at the end of the measured time. Dropped
-	// is set if it never began; then End is when it was given up.
+	// is set if it never began; then Begin and End are when it was given up.
 	Censored, Dropped bool
 }
-
-// A Result is what was counted.
-type Result struct {
-	// Seconds is the measured time.
-	Seconds float64 `json:"seconds"`
-	// Latency holds one value in ns for each correct reply. Intended is from when
-	// the call was to begin, in an open loop.
-	Latency  record.Hist `json:"latency"`
-	Intended record.Hist `json:"intended,omitzero"`
-	// Errors counts failed calls by status code, "UNAVAILABLE", and wrong
-	// replies.
-	Errors map[string]int64 `json:"errors,omitempty"`
-	// FirstError is the text of the earliest of them.
-	FirstError string `json:"first_error,omitempty"`
-	// Censored counts calls that were open at the end: at most one a caller.
-	Censored int64 `json:"censored"`
-	// OpenShare sums, over the censored calls that were answered rightly
-	// afterwards, the fraction of their time that lay in the measured time.
-	OpenShare float64 `json:"open_share,omitempty"`
-	// Scheduled counts the calls of an open loop whose time lay in the measured
-	// time; each of them is right, an error, censored, dropped or unsent. Late ones
-	// began more than [LateAfter] after their time, PacerLate of them although a
-	// caller was free. Dropped ones were given up when they had waited for the
-	// shape's patience; unsent ones had not begun at the end.
-	Scheduled int64 `json:"scheduled,omitempty"`
-	Late      int64 `json:"late,omitempty"`
-	PacerLate int64 `json:"pacer_late,omitempty"`
-	Dropped   int64 `json:"dropped,omitempty"`
-	Unsent    int64 `json:"unsent,omitempty"`
-	// Times are the latencies' exact sums; Ops are those of each operation, if the
-	// workload has several.
-	Times record.Times `json:"times"`
-	Ops   []record.Op  `json:"ops,omitempty"`
-}
-
-// LateAfter is from when a call of an open loop is late.
-const LateAfter = time.Millisecond
 
 const defaultDrain = 5 * time.Second
 
@@ -189,8 +151,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if pacer != nil {
 		pacer.count(r)
 	}
-	if c.Shape.Calls > 0 && r.Censored == 0 {
-		// All calls were made: the measured time ends with the last.
+	if allMade(callers) {
+		// The measured time ends with the last call.
 		var last time.Duration
 		for _, one := range counted {
 			last = max(last, one.lastEnd)
@@ -200,12 +162,19 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return r, nil
 }
 
+// allMade reports whether each caller has made all the calls that it was to make.
+func allMade(callers []*caller) bool {
+	return !slices.ContainsFunc(callers, func(c *caller) bool { return !c.done })
+}
+
 func (c *Config) check() error {
 	switch {
 	case c.Callers < 1 || c.For <= 0:
 		return fmt.Errorf("load: %d callers for %v: both must be positive", c.Callers, c.For)
 	case c.Workload == nil || c.Conn == nil && c.Each == nil:
 		return errors.New("load: a workload and a connection are needed")
+	case c.Shape.Ramp > c.For:
+		return fmt.Errorf("load: callers begin over %v, but calls are made for %v only", c.Shape.Ramp, c.For)
 	}
 	return c.Shape.Check()
 }

@@ -217,16 +217,51 @@ func TestResultCrossesProcesses(t *testing.T) {
 	}
 }
 
-// The harness itself allocates nothing for a call.
-func TestCallersDoNotAllocate(t *testing.T) {
-	c := Sum().Caller(1, 0)
-	if n := testing.AllocsPerRun(1000, func() {
-		_, in, out := c.Next()
-		add(in.(*arith.SumRequest), out.(*arith.SumReply))
-		if wrong := c.Check(); wrong != "" {
-			t.Fatal(wrong)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations a call", n)
+// The harness itself allocates nothing for a call, with operations and bytes that are
+// counted as well.
+func TestCallsDoNotAllocate(t *testing.T) {
+	for name, work := range map[string]Workload{"one operation": Sum(), "several": Mix(twoSums)} {
+		t.Run(name, func(t *testing.T) {
+			conn := new(meteredSum)
+			config := &Config{
+				Workload: work, Callers: 1, For: time.Hour,
+				Each:   func(int) (grpc.ClientConnInterface, Meter, error) { return conn, conn, nil },
+				Sample: func(Sample) {},
+			}
+			g := &gate{start: time.Now(), window: config.For}
+			c, err := newCaller(config, 0, newCounts(config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := func() {
+				path, in, out := c.work.Next()
+				if begin := g.now(); !c.call(t.Context(), g, path, in, out, begin, begin) {
+					t.Fatal("the time was over")
+				}
+			}
+			for range 10 { // makes each operation's histogram
+				call()
+			}
+			if n := testing.AllocsPerRun(1000, call); n != 0 {
+				t.Errorf("%v allocations a call", n)
+			}
+			if c.counts.all.errors != nil {
+				t.Error(c.counts.all.errors)
+			}
+		})
 	}
+}
+
+// meteredSum adds, and counts a byte each way.
+type meteredSum struct {
+	connFunc
+	calls int64
+}
+
+func (c *meteredSum) Bytes() (out, in int64) { return c.calls, c.calls }
+
+func (c *meteredSum) Invoke(_ context.Context, _ string, in, out any, _ ...grpc.CallOption) error {
+	c.calls++
+	add(in.(*arith.SumRequest), out.(*arith.SumReply))
+	return nil
 }

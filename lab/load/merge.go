@@ -28,25 +28,21 @@ func merge(counted []*counts, window time.Duration) *Result {
 			first, r.FirstError = c.firstAt, c.firstError
 		}
 	}
-	r.Latency, r.Intended, r.Times, r.Errors = all.latency, all.intended, all.times, all.errors
+	r.Latency, r.Intended, r.Times, r.Errors = all.latency, all.intended, all.times.record(), all.errors
+	if !all.unmetered {
+		r.Bytes = &record.Bytes{Out: all.out, In: all.in}
+	}
 	for _, name := range slices.Sorted(maps.Keys(ops)) {
 		r.Ops = append(r.Ops, ops[name].op(name))
 	}
 	return r
 }
 
-// Into fills what was counted into a trial.
-func (r *Result) Into(t *record.Trial) {
-	t.Seconds, t.Calls, t.Latency, t.Intended = r.Seconds, r.Latency.Count(), r.Latency, r.Intended
-	t.Errors, t.FirstError = r.Errors, r.FirstError
-	t.Censored, t.OpenShare = r.Censored, r.OpenShare
-	t.Scheduled, t.Late, t.PacerLate, t.Dropped, t.Unsent = r.Scheduled, r.Late, r.PacerLate, r.Dropped, r.Unsent
-	t.Times, t.Ops = r.Times, r.Ops
-}
-
 // op is the tally as it stands in a record.
 func (t *tally) op(name string) record.Op {
-	o := record.Op{Name: name, Calls: t.times.Count, Latency: t.latency, Intended: t.intended, Times: t.times, Errors: t.errors, Out: t.out, In: t.in}
+	o := record.Op{
+		Name: name, Calls: t.times.count, Latency: t.latency, Intended: t.intended, Times: t.times.record(), Errors: t.errors, Out: t.out, In: t.in,
+	}
 	if t.unmetered {
 		o.Out, o.In = -1, -1
 	}

@@ -22,24 +22,24 @@ type schedule struct {
 	stage  int
 	begin  time.Duration // of the stage
 	before float64       // calls that were due before it
-	next   float64       // the integral at which the next call is due
+	at     float64       // the integral at which the next call is due
 }
 
 func newSchedule(s plan.Shape, seed uint64) *schedule {
 	sch := &schedule{stages: s.Stages}
 	if s.Poisson {
 		sch.random = rand.New(rand.NewPCG(seed, ^seed))
-		sch.next = sch.random.ExpFloat64()
+		sch.at = sch.random.ExpFloat64()
 	}
 	return sch
 }
 
-// due returns when the next call is to begin, and false after the last.
-func (s *schedule) due() (time.Duration, bool) {
+// next returns when the next call is to begin, and false after the last.
+func (s *schedule) next() (time.Duration, bool) {
 	for ; s.stage < len(s.stages); s.stage++ {
 		st := s.stages[s.stage]
 		whole := st.Calls()
-		if within := s.next - s.before; within < whole {
+		if within := s.at - s.before; within < whole {
 			at := s.begin + time.Duration(st.Reach(within)*float64(time.Second))
 			s.step()
 			return at, true
@@ -52,8 +52,8 @@ func (s *schedule) due() (time.Duration, bool) {
 
 func (s *schedule) step() {
 	if s.random == nil {
-		s.next++
+		s.at++
 		return
 	}
-	s.next += s.random.ExpFloat64()
+	s.at += s.random.ExpFloat64()
 }

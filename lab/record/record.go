@@ -96,11 +96,17 @@ type Trial struct {
 	Late      int64 `json:"late,omitempty"`
 	Dropped   int64 `json:"dropped,omitempty"`
 	Unsent    int64 `json:"unsent,omitempty"`
-	// PacerLate are those of the late ones for which a caller was free: the load
-	// generator's own doing.
+	// Lag is the generator's own lateness in an open loop: how long each call did
+	// not begin although it was due and a caller was free. PacerLate counts those of
+	// more than a millisecond.
+	Lag       Hist  `json:"lag,omitzero"`
 	PacerLate int64 `json:"pacer_late,omitempty"`
 	// Times are the exact sums of Latency.
 	Times Times `json:"times,omitzero"`
+	// Bytes are those of the calls that ended in the measured time, as their
+	// connections counted them; nil where nobody counted. Net, which is of the
+	// sockets, has those of calls that ended later, too.
+	Bytes *Bytes `json:"bytes,omitempty"`
 	// Ops are the operations of a workload that has several.
 	Ops []Op `json:"ops,omitempty"`
 	// Timeline is what happened in each second, where somebody collected it.
@@ -133,6 +139,12 @@ type Op struct {
 	// Errors counts wrong and failed calls by kind.
 	Errors map[string]int64 `json:"errors,omitempty"`
 	// Out and In are bytes of all of its calls, -1 if they are not known.
+	Out int64 `json:"out"`
+	In  int64 `json:"in"`
+}
+
+// Bytes are what calls took; out is towards the server.
+type Bytes struct {
 	Out int64 `json:"out"`
 	In  int64 `json:"in"`
 }

@@ -93,8 +93,8 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	m.Result.Into(t)
 	t.Net, t.Emulated = &m.Net, m.Emulated
 	t.Void = voidBy(t, window)
-	if t.Void == "" && e.plan.Shape.Open() {
-		t.Void = voidOpen(t, window, max(1, len(e.clientCores)))
+	if t.Void == "" {
+		t.Void = m.Result.Void(m.CPU, window, max(1, len(e.clientCores)))
 	}
 	return nil
 }
@@ -116,27 +116,6 @@ func voidBy(t *record.Trial, window time.Duration) string {
 		return stolenReason
 	case t.Calls == 0 && len(t.Errors) == 0:
 		return fmt.Sprintf("no call ended within the measured %g s", t.Seconds)
-	}
-	return ""
-}
-
-// The rules that void an open loop's trial: what it measured was the generator
-// then.
-const (
-	// MaxPacerLate is the share of calls that may begin late although a caller was
-	// free.
-	MaxPacerLate = 0.01
-	// MaxGeneratorBusy is the share of its cores that the generator may keep busy.
-	MaxGeneratorBusy = 0.9
-)
-
-// voidOpen applies them.
-func voidOpen(t *record.Trial, window time.Duration, cores int) string {
-	switch {
-	case float64(t.PacerLate) > MaxPacerLate*float64(t.Scheduled):
-		return fmt.Sprintf("the generator began more than %g %% of the calls late although a caller was free", 100*MaxPacerLate)
-	case t.ClientCPU > MaxGeneratorBusy*float64(cores)*window.Seconds():
-		return fmt.Sprintf("the generator kept more than %g %% of its cores busy", 100*MaxGeneratorBusy)
 	}
 	return ""
 }
