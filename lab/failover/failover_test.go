@@ -66,7 +66,9 @@ func TestReplicaIsKilled(t *testing.T) {
 	}{
 		{"grpc", ""},
 		{"grpc", cluster.GRPC},
+		{"rest", ""},
 		{"rest", cluster.HTTP},
+		{"jsonrpc+tcp", ""},
 		{"jsonrpc+tcp", cluster.Stream},
 	} {
 		t.Run(c.shape+" "+string(c.nginx), func(t *testing.T) {

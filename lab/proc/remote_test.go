@@ -86,9 +86,9 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Errorf("a wrong token: %v", err)
 	}
 	for says, want := range map[string]string{
-		"GET / HTTP/1.1\r\n\r\n":                     "no hello of a coordinator",
+		"GET / HTTP/1.1\r\n\r\n":                      "no hello of a coordinator",
 		`{"everywire_lab":9,"token":"secret"}` + "\n": "use the same everywire on both machines",
-		strings.Repeat("x", 100_000):                 "a line of more than 65536 bytes",
+		strings.Repeat("x", 100_000):                  "a line of more than 65536 bytes",
 	} {
 		nc, err := net.Dial("tcp", addr)
 		if err != nil {
