@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A Limit bounds the failed logins of which one is let through to be tried. Each of
-// its three rates is a bucket of tokens: a failure takes one from each, and who finds
-// one empty is refused before anything costs. A login that succeeds takes none, so
-// that a program which logs in all the time is not refused.
+// A Limit bounds how often logins may fail. Each of its three rates is a bucket of
+// tokens: a login takes one from each, and who finds one empty is refused before
+// anything costs. A login that succeeds gives its tokens back, so that a program which
+// logs in all the time is not refused.
 //
 // The pair of a name and an address comes first and is the strictest: so one address
 // cannot empty the bucket of a name, and lock out the name's owner who is elsewhere.
@@ -35,11 +35,12 @@ type Rate struct {
 	Every time.Duration
 }
 
-// The defaults of a [Limit].
+// The defaults of a [Limit]. NIST SP 800-63B, section 5.2.2, allows 100 failures in a
+// row; programs with some dozens of callers who log in at once as one user are let in.
 var (
-	DefaultPair    = Rate{Burst: 10, Every: 5 * time.Second}
-	DefaultAddress = Rate{Burst: 50, Every: time.Second}
-	DefaultName    = Rate{Burst: 200, Every: time.Second}
+	DefaultPair    = Rate{Burst: 60, Every: 10 * time.Second}
+	DefaultAddress = Rate{Burst: 200, Every: 500 * time.Millisecond}
+	DefaultName    = Rate{Burst: 300, Every: time.Second}
 )
 
 // DefaultEntries is how many names and addresses a [Limit] remembers.
@@ -87,26 +88,33 @@ func (l *limiter) source(name, address string) source {
 	}
 }
 
-// wait is how long the source has to wait before it may try: 0 if it may now.
-func (l *limiter) wait(s source, now time.Time) time.Duration {
+// try takes a token from each bucket. If one is empty it takes none, and returns how
+// long the source has to wait.
+func (l *limiter) try(s source, now time.Time) (wait time.Duration) {
 	if l.off {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return max(l.pair.wait(s.pair, now), l.address.wait(s.address, now), l.name.wait(s.name, now))
+	wait = max(l.pair.wait(s.pair, now), l.address.wait(s.address, now), l.name.wait(s.name, now))
+	if wait == 0 {
+		l.pair.take(s.pair, now)
+		l.address.take(s.address, now)
+		l.name.take(s.name, now)
+	}
+	return wait
 }
 
-// failed takes a token from each bucket.
-func (l *limiter) failed(s source, now time.Time) {
+// giveBack undoes a try that has not failed.
+func (l *limiter) giveBack(s source) {
 	if l.off {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pair.take(s.pair, now)
-	l.address.take(s.address, now)
-	l.name.take(s.name, now)
+	l.pair.giveBack(s.pair)
+	l.address.giveBack(s.address)
+	l.name.giveBack(s.name)
 }
 
 // buckets are those of one rate. One that is not there is full.
@@ -138,8 +146,8 @@ func (b *buckets) wait(key uint64, now time.Time) time.Duration {
 	return max(0, missing-time.Duration(b.rate.Burst-1)*b.rate.Every)
 }
 
-// take takes a token, also one that is not there: of several tries at once each
-// counts.
+// take takes a token. Among those that were taken from least lately, buckets that
+// have filled up are forgotten, and one more if there are too many.
 func (b *buckets) take(key uint64, now time.Time) {
 	e := b.byKey[key]
 	if e == nil {
@@ -160,6 +168,14 @@ func (b *buckets) take(key uint64, now time.Time) {
 	}
 	one.full = one.full.Add(b.rate.Every)
 	b.order.MoveToFront(e)
+}
+
+// giveBack puts a token back.
+func (b *buckets) giveBack(key uint64) {
+	if e := b.byKey[key]; e != nil { // else it has been forgotten, and so is full
+		one := e.Value.(*bucket)
+		one.full = one.full.Add(-b.rate.Every)
+	}
 }
 
 // addressOf is what a peer's address counts as: without its port, and of IPv6 the

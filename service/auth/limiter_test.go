@@ -13,36 +13,34 @@ func TestLimiter(t *testing.T) {
 	now := time.Unix(1000, 0)
 	l := newLimiter(Limit{Pair: Rate{2, time.Second}, Address: Rate{4, time.Second}, Name: Rate{6, time.Second}})
 	alice1, bob1, alice2 := l.source("alice", "192.0.2.1"), l.source("bob", "192.0.2.1"), l.source("alice", "192.0.2.2")
-	wait := func(s source, want time.Duration) {
+	try := func(s source, want time.Duration) {
 		t.Helper()
-		if got := l.wait(s, now); got != want {
+		if got := l.try(s, now); got != want {
 			t.Errorf("waits %v, want %v", got, want)
 		}
 	}
-	wait(alice1, 0)
-	l.failed(alice1, now)
-	wait(alice1, 0)
-	l.failed(alice1, now)
-	wait(alice1, time.Second)
-	wait(bob1, 0)
-	wait(alice2, 0)
-	l.failed(bob1, now)
-	l.failed(bob1, now)
-	wait(bob1, time.Second)                           // the pair and the address are empty
-	wait(l.source("carol", "192.0.2.1"), time.Second) // the address is
-	wait(alice2, 0)                                   // of alice there are 4 left
-	now = now.Add(500 * time.Millisecond)             // a token comes after a whole second
-	wait(alice1, 500*time.Millisecond)                //
-	now = now.Add(500 * time.Millisecond)             //
-	wait(alice1, 0)                                   //
-	l.failed(alice1, now)                             //
-	wait(alice1, time.Second)                         //
-	for i := range 5 {                                // from many addresses the name is emptied
-		l.failed(l.source("dave", fmt.Sprint("192.0.2.", 10+i)), now)
+	try(alice1, 0)
+	try(alice1, 0)
+	try(alice1, time.Second) // the pair is empty
+	try(bob1, 0)
+	try(bob1, 0)
+	try(bob1, time.Second)
+	try(l.source("carol", "192.0.2.1"), time.Second) // the address is empty
+	try(alice2, 0)
+	l.giveBack(alice2)
+	for range 100 { // what succeeds takes nothing
+		try(alice2, 0)
+		l.giveBack(alice2)
 	}
-	wait(l.source("dave", "192.0.2.99"), 0)
-	l.failed(l.source("dave", "192.0.2.15"), now)
-	wait(l.source("dave", "192.0.2.99"), time.Second)
+	now = now.Add(500 * time.Millisecond) // a token comes after a whole second
+	try(alice1, 500*time.Millisecond)
+	now = now.Add(500 * time.Millisecond)
+	try(alice1, 0)
+	try(alice1, time.Second)
+	for i := range 6 { // from many addresses the name is emptied
+		try(l.source("dave", fmt.Sprint("192.0.2.", 10+i)), 0)
+	}
+	try(l.source("dave", "192.0.2.99"), time.Second)
 }
 
 // Whatever fails, what is remembered is bounded; what has filled up again is
@@ -51,7 +49,7 @@ func TestLimiterMemory(t *testing.T) {
 	now := time.Unix(1000, 0)
 	l := newLimiter(Limit{Entries: 100})
 	for i := range 10_000 {
-		l.failed(l.source(fmt.Sprint("name", i), fmt.Sprint("address", i)), now)
+		l.try(l.source(fmt.Sprint("name", i), fmt.Sprint("address", i)), now)
 	}
 	for _, b := range []*buckets{&l.pair, &l.address, &l.name} {
 		if len(b.byKey) != 100 || b.order.Len() != 100 {
@@ -59,7 +57,7 @@ func TestLimiterMemory(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Hour)
-	l.failed(l.source("name", "address"), now)
+	l.try(l.source("name", "address"), now)
 	if len(l.name.byKey) != 1 {
 		t.Errorf("%d buckets are kept, want the one that is not full", len(l.name.byKey))
 	}

@@ -67,12 +67,13 @@ type Revocation struct {
 }
 
 // TokenRequest asks for a token that is good for longer than that of a login, for a
-// program. The user need not be one who can log in.
+// program. The user need not be one who can log in; Name says what it is for.
 type TokenRequest struct {
 	_     struct{}      `wire:"name=auth.TokenRequest"`
 	User  string        `wire:"1"`
 	Roles []string      `wire:"2"`
 	For   time.Duration `wire:"3"`
+	Name  string        `wire:"4"`
 }
 
 // Status says that the service answers.
@@ -83,16 +84,15 @@ type Status struct {
 
 // Statistics are numbers of what the service has done since it started.
 type Statistics struct {
-	_             struct{}  `wire:"name=auth.Statistics"`
-	Worker        string    `wire:"1"`
-	Version       string    `wire:"2"`
-	Started       time.Time `wire:"3"`
-	UptimeSeconds float64   `wire:"4" json:"uptime_seconds"`
-	Logins        []Outcome `wire:"5"`
-	Verifies      []Outcome `wire:"6"`
-	Hashing       int64     `wire:"7"`
-	Waiting       int64     `wire:"8"`
-	Revoked       uint64    `wire:"9"`
+	_              struct{}  `wire:"name=auth.Statistics"`
+	Worker         string    `wire:"1"`
+	Version        string    `wire:"2"`
+	Started        time.Time `wire:"3"`
+	UptimeSeconds  float64   `wire:"4" json:"uptime_seconds"`
+	Logins         []Outcome `wire:"5"`
+	Verifies       []Outcome `wire:"6"`
+	LoginsInFlight int64     `wire:"7" json:"logins_in_flight"`
+	Revoked        uint64    `wire:"8"`
 }
 
 // Outcome is how often something ended so, and how long that took.

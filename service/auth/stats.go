@@ -3,6 +3,8 @@ package auth
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/everywire/everywire/service/auth/token"
 )
 
 // A LoginResult is how a login ended.
@@ -22,18 +24,32 @@ func (r LoginResult) String() string {
 	return [...]string{"ok", "refused", "limited", "too_busy", "failed"}[r]
 }
 
-// A VerifyResult is what was found of a token.
+// A VerifyResult is what was found of a token. Those beyond the named ones are the
+// reasons of package token.
 type VerifyResult uint8
 
-// The results of a verification.
+// The results of a verification that are no reasons of package token.
 const (
-	VerifyOK         VerifyResult = iota
-	VerifyRefused                 // the token is no good, or there is none
-	VerifyForbidden               // the token is good and lacks the role
-	numVerifyResults = iota
+	VerifyOK        VerifyResult = iota
+	VerifyForbidden              // the token is good and lacks the role
+	VerifyMissing                // there is none
+	verifyReasons
 )
 
-func (r VerifyResult) String() string { return [...]string{"ok", "refused", "forbidden"}[r] }
+const numVerifyResults = int(verifyReasons) + int(token.Revoked)
+
+// refusedFor is the result of a token that was refused.
+func refusedFor(err error) VerifyResult {
+	r := min(max(token.ReasonOf(err), token.Malformed), token.Revoked)
+	return verifyReasons + VerifyResult(r) - 1
+}
+
+func (r VerifyResult) String() string {
+	if r < verifyReasons {
+		return [...]string{"ok", "forbidden", "missing"}[r]
+	}
+	return token.Reason(r - verifyReasons + 1).String()
+}
 
 // Bounds are the upper bounds of the buckets that durations are counted in, in
 // seconds. There is one bucket more, without a bound.
@@ -61,19 +77,19 @@ type Snapshot struct {
 	// Logins and Verifies are by result.
 	Logins   [numLoginResults]Durations
 	Verifies [numVerifyResults]Durations
-	// Hashing is how many logins are being tried, Waiting how many wait for that.
-	Hashing, Waiting int64
+	// InFlight is how many logins are being tried, or wait for that.
+	InFlight int64
 	// Revoked is how many tokens have been revoked.
 	Revoked uint64
 }
 
 // counts are a snapshot that grows.
 type counts struct {
-	started          time.Time
-	logins           [numLoginResults]durations
-	verifies         [numVerifyResults]durations
-	hashing, waiting atomic.Int64
-	revoked          atomic.Uint64
+	started  time.Time
+	logins   [numLoginResults]durations
+	verifies [numVerifyResults]durations
+	inFlight atomic.Int64
+	revoked  atomic.Uint64
 }
 
 type durations struct {
@@ -99,7 +115,7 @@ func (d *durations) read() (out Durations) {
 }
 
 func (c *counts) read() Snapshot {
-	s := Snapshot{Started: c.started, Hashing: c.hashing.Load(), Waiting: c.waiting.Load(), Revoked: c.revoked.Load()}
+	s := Snapshot{Started: c.started, InFlight: c.inFlight.Load(), Revoked: c.revoked.Load()}
 	for i := range c.logins {
 		s.Logins[i] = c.logins[i].read()
 	}
