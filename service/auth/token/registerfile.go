@@ -277,4 +277,3 @@ func (f *registerFile) rewrite(r *Register, now time.Time) error {
 	f.info, f.size, f.lines = info, int64(b.Len()), lines
 	return nil
 }
-
