@@ -30,6 +30,9 @@ type Header struct {
 	// Server is the machine of the servers, if it was another.
 	Server *Machine  `json:"server,omitempty"`
 	Plan   plan.Plan `json:"plan"`
+	// Load is set if the run is a load of something that is not the plan's own: its
+	// plan then has one arm and one block.
+	Load *Load `json:"load,omitempty"`
 }
 
 // Build is the program that ran.
