@@ -15,6 +15,4 @@ type Load struct {
 	Connections string `json:"connections,omitempty"`
 	// Thresholds are what must not happen, as they were written.
 	Thresholds []string `json:"thresholds,omitempty"`
-	// Warnings are what the generator noticed about itself, in sentences.
-	Warnings []string `json:"warnings,omitempty"`
 }

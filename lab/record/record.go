@@ -71,6 +71,8 @@ type Trial struct {
 	// Void says why the trial does not count, "" if it does. A void trial may
 	// be followed by another of the same block, arm and load.
 	Void string `json:"void,omitempty"`
+	// Warnings are what else the generator noticed about itself, in sentences.
+	Warnings []string `json:"warnings,omitempty"`
 
 	// Seconds is the measured time.
 	Seconds float64 `json:"seconds"`
