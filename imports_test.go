@@ -109,6 +109,22 @@ var importRules = []importRule{
 		reason:    "e-mail is e-mail, whoever asks for it",
 	},
 	{
+		dirs:      []string{"service/auth"},
+		ours:      []string{".", "service/auth/..."},
+		forbidden: []string{"net/http", "github.com/go-json-experiment", "github.com/prometheus"},
+		reason:    "a service as above; what HTTP has beyond calls is in service/auth/web. Only the details of its errors are protobuf's, as gRPC has them",
+	},
+	{
+		dirs: []string{"service/auth/users", "service/auth/token"}, ours: []string{"service/auth/internal/..."},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "accounts and tokens are files and checks; who asks, and by which wire, is none of their business",
+	},
+	{
+		dirs: []string{"describe/source"}, ours: []string{".", "schema", "describe"},
+		forbidden: []string{"net/http"},
+		reason:    "types are read from files, or by a connection that is given: by any wire that has reflection",
+	},
+	{
 		dirs: []string{"observe/..."}, ours: []string{".", "wire"},
 		reason: "what is seen of calls is seen through stats.Handler, which every wire feeds: no wire may need to know who looks",
 	},
@@ -184,7 +200,25 @@ var importRules = []importRule{
 		reason:    "what becomes of calls is seen through a grpc.ClientConnInterface, the same for every wire",
 	},
 	{
-		dirs: []string{"lab/load", "lab/proc", "lab/run", "lab/work"}, ours: []string{".", "schema/...", "codec/json", "service/...", "lab/...", "link", "internal/sleeper"},
+		dirs: []string{"lab/data"}, ours: []string{".", "codec/json"},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "templates are text, tables and documents: what they fill, a body or a message, is not theirs to know",
+	},
+	{
+		dirs: []string{"lab/scenario"}, ours: []string{"lab/data", "lab/plan"},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "a file of operations is read and checked without calling anybody",
+	},
+	{
+		dirs: []string{"lab/target"}, ours: []string{".", "schema", "codec/json", "lab/data", "lab/load", "lab/scenario"},
+		reason: "what is called may be anybody's server: of our wires it sees a grpc.ClientConnInterface",
+	},
+	{
+		dirs: []string{"lab/work"}, ours: []string{".", "schema/...", "codec/json", "service/...", "flow", "lab/..."},
+		reason: "the one place that knows which services the lab measures, and a flow is one",
+	},
+	{
+		dirs: []string{"lab/load", "lab/proc", "lab/run"}, ours: []string{".", "schema/...", "codec/json", "service/...", "lab/...", "link", "internal/sleeper"},
 		reason: "payloads are JSON files; beside that the generator sees a grpc.ClientConnInterface, so that every arm, ours or not, is called in the same way",
 	},
 }
@@ -246,6 +280,9 @@ func TestLibraryIsLight(t *testing.T) {
 		"service/kv/disk",                                // what nobody imports but who wants the database
 		"service/kv/kvflatbuffers", "service/kv/kvcapnp", // generated code, which tests and measurements import alone
 		"codec/flatbuffers/internal/...", "codec/capnp/internal/...", // the same
+		"describe/source",    // what reads .proto files, for commands
+		"service/auth/users", // accounts, for who serves the authentication service
+		"service/auth/web",   // its metrics
 	}
 	for _, pkg := range packages(t) {
 		if !matches(library, pkg.dir) || matches(byChoice, pkg.dir) {

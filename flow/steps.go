@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -207,6 +208,7 @@ type trigger struct {
 	flow  *compiled
 	with  []given
 	slots chan struct{} // one for each run that is under way
+	fired atomic.Int64  // by Fire
 }
 
 func (a *App) addTrigger(def *Trigger) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/proc"
 	"github.com/everywire/everywire/lab/record"
-	"github.com/everywire/everywire/lab/ref"
 	"github.com/everywire/everywire/lab/work"
 	"github.com/everywire/everywire/link"
 )
@@ -95,15 +94,14 @@ func Generator(in io.Reader, out io.Writer, f Fabric) error {
 }
 
 type generator struct {
-	fabric   Fabric
-	arm      setupArg
-	work     *work.Work // since setup
-	workload load.Workload
+	fabric Fabric
+	arm    setupArg
+	work   *work.Work // since setup
 
 	callers int
 	window  time.Duration
-	end     *link.End  // this end of an emulated link
-	conns   []ref.Conn // one, or one for each caller
+	end     *link.End      // this end of an emulated link
+	clients []*work.Client // one, or one for each caller
 	meter   *meter
 }
 
@@ -119,15 +117,11 @@ func (g *generator) setup(ctx context.Context, arg setupArg) (none, error) {
 	if g.work, err = work.Of(&arg.Plan, arg.Payload); err != nil {
 		return none{}, err
 	}
-	g.workload = g.work.Load
-	if arg.Arm.Kind == plan.Ping {
-		g.workload = load.Ping()
-	}
 	return none{}, nil
 }
 
 func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
-	if g.workload == nil {
+	if g.work == nil {
 		return none{}, errors.New("open before setup")
 	}
 	if err := g.close(); err != nil {
@@ -143,7 +137,11 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 		if err != nil {
 			return none{}, errors.Join(err, g.close())
 		}
-		g.conns = append(g.conns, conn)
+		client, err := g.work.Client(g.arm.Arm, conn)
+		if err != nil {
+			return none{}, errors.Join(err, conn.Close(), g.close())
+		}
+		g.clients = append(g.clients, client)
 	}
 	g.callers, g.window = arg.Callers, g.arm.Plan.Measure
 	if g.arm.Plan.Warmup == 0 {
@@ -163,7 +161,7 @@ func (g *generator) open(ctx context.Context, arg openArg) (none, error) {
 }
 
 func (g *generator) measure(ctx context.Context, arg openArg) (*measured, error) {
-	if g.conns == nil {
+	if g.clients == nil {
 		return nil, errors.New("measure before open")
 	}
 	if err := g.meter.start(ctx); err != nil {
@@ -205,16 +203,16 @@ func windowFor(measure time.Duration, emulated bool, callers int, warm *load.Res
 func (g *generator) load(d time.Duration, seed uint64) load.Config {
 	return load.Config{
 		Each: func(caller int) (grpc.ClientConnInterface, load.Meter, error) {
-			return g.conns[caller%len(g.conns)], nil, nil
+			return g.clients[caller%len(g.clients)].Conn, nil, nil
 		},
-		Workload: g.workload, Shape: g.arm.Plan.Shape, Callers: g.callers, For: d, Drain: drain, Seed: seed,
+		Workload: g.clients[0].Load, Shape: g.arm.Plan.Shape, Callers: g.callers, For: d, Drain: drain, Seed: seed,
 	}
 }
 
 func (g *generator) close() (err error) {
-	for _, conn := range g.conns {
-		err = errors.Join(err, conn.Close())
+	for _, client := range g.clients {
+		err = errors.Join(err, client.Close())
 	}
-	g.conns = nil
+	g.clients = nil
 	return err
 }

@@ -444,7 +444,7 @@ func TestBadPlans(t *testing.T) {
 		{func(p *plan.Plan) { p.Blocks = 0 }, "0 blocks"},
 		{func(p *plan.Plan) { p.Links = []string{plan.Loopback, "rtt=4"} }, `link "rtt=4": rtt=4 is no duration`},
 		{func(p *plan.Plan) { p.Service = "echo" }, "echo needs a payload"},
-		{func(p *plan.Plan) { p.Service = "payroll" }, `echo, kv, relay, not "payroll"`},
+		{func(p *plan.Plan) { p.Service = "payroll" }, `echo, hello, kv, relay, not "payroll"`},
 		{func(p *plan.Plan) { p.Service = "relay" }, "relay needs a shape for the calls of its first service"},
 		{func(p *plan.Plan) { p.Arms[0].Kind = "x" }, `arm "a" is of unknown kind "x"`},
 		{func(p *plan.Plan) { p.Arms[0].Kind = plan.Reference }, `arm "a": unknown reference implementation "a"`},

@@ -22,16 +22,22 @@ type seen struct {
 func (s *seen) unary(ctx context.Context, in any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	begin := time.Now()
 	out, err := handler(ctx, in)
-	took := time.Since(begin)
-	s.mu.Lock()
-	s.calls++
-	s.served.Record(int64(took))
-	s.mu.Unlock()
+	s.note(time.Since(begin))
 	return out, err
 }
 
-// NewRegistry makes a registry with the service.
+func (s *seen) note(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	s.served.Record(int64(took))
+}
+
+// NewRegistry returns a registry with the service.
 func (w *Work) NewRegistry() *everywire.Registry {
+	if w.registry != nil {
+		return w.registry
+	}
 	var opts []everywire.RegistryOption
 	if w.seen != nil {
 		opts = append(opts, everywire.ChainUnary(w.seen.unary))

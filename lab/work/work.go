@@ -6,6 +6,7 @@ package work
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 
 	"google.golang.org/grpc"
@@ -26,7 +27,7 @@ import (
 // Work is the work of one plan.
 type Work struct {
 	Plan *plan.Plan
-	// Load is what callers do.
+	// Load is what callers do, see [Work.Client].
 	Load load.Workload
 	// Register adds the service.
 	Register func(*everywire.Registry)
@@ -40,10 +41,40 @@ type Work struct {
 	Upstream grpc.ClientConnInterface
 
 	seen *seen // nil if calls are not watched
+	// registry has the service if it cannot be registered elsewhere.
+	registry *everywire.Registry
+	// client makes what Client returns, if that is more than Load by the connection.
+	client func(plan.Arm, Conn) (*Client, error)
+}
+
+// A Conn is a connection that can be closed.
+type Conn interface {
+	grpc.ClientConnInterface
+	io.Closer
+}
+
+// A Client is what the callers of an arm do, and by which connection.
+type Client struct {
+	Conn grpc.ClientConnInterface
+	Load load.Workload
+	// Close closes the connection.
+	Close func() error
+}
+
+// Client makes the client of an arm, from a connection to the arm's server. It may be
+// called for each of many connections.
+func (w *Work) Client(arm plan.Arm, conn Conn) (*Client, error) {
+	switch {
+	case arm.Kind == plan.Ping:
+		return &Client{conn, load.Ping(), conn.Close}, nil
+	case w.client != nil:
+		return w.client(arm, conn)
+	}
+	return &Client{conn, w.Load, conn.Close}, nil
 }
 
 // Services are the services that plans may have.
-func Services() []string { return []string{"arith", "echo", "kv", "relay"} }
+func Services() []string { return []string{"arith", "auth", "echo", "hello", "kv", "relay"} }
 
 // Of makes the work of a plan. The payload is the JSON text of a list of documents, or
 // nil for services that need none.
@@ -52,6 +83,10 @@ func Of(p *plan.Plan, payload []byte) (*Work, error) {
 	switch p.Service {
 	case "arith":
 		w.Load, w.Register = load.Sum(), arith.Register
+	case "auth":
+		return w, w.auth()
+	case "hello":
+		return w, w.hello()
 	case "echo":
 		docs, err := documents(payload)
 		if err != nil {

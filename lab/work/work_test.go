@@ -1,8 +1,14 @@
 package work_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/codec/json"
@@ -18,6 +24,8 @@ func TestBothEnds(t *testing.T) {
 		typed bool
 	}{
 		{plan.Plan{Service: "arith"}, nil, false},
+		{plan.Plan{Service: "auth"}, nil, false},
+		{plan.Plan{Service: "hello"}, nil, false},
 		{plan.Plan{Service: "kv"}, nil, false},
 		{plan.Plan{Service: "echo", Payload: &plan.Payload{}}, []string{`{"a":1}`, `[2]`}, false},
 		{plan.Plan{Service: "echo", Payload: &plan.Payload{Typed: true}}, []string{`{"a":1,"b":[{"c":"x"}]}`, `{"a":2}`}, true},
@@ -39,35 +47,80 @@ func TestBothEnds(t *testing.T) {
 		if typed := w.Type != nil; typed != tt.typed || len(w.Messages) != len(tt.docs) {
 			t.Errorf("%s %q: typed %v, messages %v", tt.plan.Service, tt.docs, typed, w.Messages)
 		}
-		reg := everywire.NewRegistry()
-		w.Register(reg)
-		caller := w.Load.Caller(1, 0)
-		for range 10 {
-			path, in, out := caller.Next()
-			m, ok := reg.Lookup(path)
-			if !ok {
-				t.Fatalf("%s: there is no method %s", tt.plan.Service, path)
-			}
-			request, err := json.Codec{}.Append(nil, in)
+		for _, arm := range []plan.Arm{{Name: "rest", Kind: plan.Wire, Target: "rest"}, {Name: "jsonrpc", Kind: plan.Wire, Target: "jsonrpc+tcp"}} {
+			client, err := w.Client(arm, local{t, w.NewRegistry()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			reply, err := m.Unary(t.Context(), func(v any) error { return json.Codec{}.Decode(request, v) })
-			if err != nil {
-				t.Fatal(err)
+			caller := client.Load.Caller(1, 0)
+			for range 30 {
+				path, in, out := caller.Next()
+				if err := client.Conn.Invoke(t.Context(), path, in, out); err != nil {
+					t.Fatal(err)
+				}
+				if wrong := caller.Check(); wrong != "" {
+					t.Errorf("%s %q by %s: %s", tt.plan.Service, tt.docs, arm.Name, wrong)
+				}
 			}
-			answer, err := json.Codec{}.Append(nil, reply)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := (json.Codec{}).Decode(answer, out); err != nil {
-				t.Fatal(err)
-			}
-			if wrong := caller.Check(); wrong != "" {
-				t.Errorf("%s %q: %s", tt.plan.Service, tt.docs, wrong)
+			if err := client.Close(); err != nil {
+				t.Error(err)
 			}
 		}
 	}
+}
+
+// A caller of the authentication service whose login has failed has nothing to
+// check, and says so.
+func TestNoLogin(t *testing.T) {
+	w, err := work.Of(&plan.Plan{Service: "auth"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := w.Client(plan.Arm{Kind: plan.Wire, Target: "grpc"}, local{t, w.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := client.Load.Caller(1, 0)
+	caller.Next() // and it is never sent
+	path, in, out := caller.Next()
+	if err := client.Conn.Invoke(t.Context(), path, in, out); err == nil || !strings.Contains(err.Error(), "the login has failed") {
+		t.Errorf("a check without a token: %v", err)
+	}
+}
+
+// local is a connection to a registry in this process. Messages go by way of JSON.
+type local struct {
+	t   *testing.T
+	reg *everywire.Registry
+}
+
+func (l local) Invoke(ctx context.Context, path string, in, out any, _ ...grpc.CallOption) error {
+	m, ok := l.reg.Lookup(path)
+	if !ok {
+		return status.Errorf(codes.Unimplemented, "there is no method %s", path)
+	}
+	request, err := json.Codec{}.Append(nil, in)
+	if err != nil {
+		return err
+	}
+	if md, ok := metadata.FromOutgoingContext(ctx); ok {
+		ctx = metadata.NewIncomingContext(ctx, md)
+	}
+	reply, err := m.Unary(ctx, func(v any) error { return json.Codec{}.Decode(request, v) })
+	if err != nil {
+		return err
+	}
+	answer, err := json.Codec{}.Append(nil, reply)
+	if err != nil {
+		return err
+	}
+	return json.Codec{}.Decode(answer, out)
+}
+
+func (local) Close() error { return nil }
+
+func (local) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Error(codes.Unimplemented, "no streams")
 }
 
 func TestNoWork(t *testing.T) {
