@@ -41,8 +41,9 @@ func serveArm(ctx context.Context, arm plan.Arm, w *work.Work, at ref.Place) (ru
 	if err != nil {
 		return run.Endpoint{}, nil, err
 	}
-	// An arm's options are the client's, but for how JSON's bytes are written.
-	maps.DeleteFunc(shape.Options, func(name, _ string) bool { return name != "bytes" })
+	// An arm's options are the client's, but for how JSON's bytes are written and which
+	// JSON-RPC is spoken.
+	maps.DeleteFunc(shape.Options, func(name, _ string) bool { return name != "bytes" && name != "version" })
 	opts := []wire.ServeOption{wire.WithLimits(armLimits(w.Plan)), wire.WithCodecs(codecs()...), wire.WithListener(at.Listen)}
 	var ca []byte
 	if shape.TLS {
