@@ -35,10 +35,10 @@ type Part struct {
 	// Heading stands above it, if it is not empty.
 	Heading string
 	Text    string
-	// Warn marks the text as a warning.
-	Warn  bool
-	List  []string
-	Table *Table
+	// Warn marks the text as a warning, Quiet as an explanation.
+	Warn, Quiet bool
+	List        []string
+	Table       *Table
 	// Chart is shown on a page only.
 	Chart *RatioChart
 }
@@ -51,6 +51,8 @@ type Table struct {
 	// Optional are the heads of columns that a narrow terminal may leave out, the
 	// least wanted first.
 	Optional []string
+	// Wide is set for one of many columns: on a narrow page its rows become cards.
+	Wide bool
 }
 
 // A RatioChart shows ratios with their intervals, and published ones beside
@@ -76,7 +78,7 @@ func (d *Digest) Text(w io.Writer, opts TextOptions) error {
 		t.paragraph("", "", s)
 	}
 	for _, s := range d.Warnings {
-		t.paragraph("", yellow, s)
+		t.paragraph("! ", yellow, s)
 	}
 	for _, s := range d.Sections {
 		t.b.WriteByte('\n')
@@ -104,8 +106,11 @@ func (t *text) part(p *Part) {
 	switch {
 	case p.Text != "":
 		style := ""
-		if p.Warn {
+		switch {
+		case p.Warn:
 			style = yellow
+		case p.Quiet:
+			style = dim
 		}
 		t.paragraph("", style, p.Text)
 	case p.Table != nil:

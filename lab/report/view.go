@@ -149,8 +149,9 @@ func orAny(cores string) string {
 }
 
 // build is one line about the program that ran.
-func (v *view) build() string {
-	b := &v.run.Header.Build
+func (v *view) build() string { return program(&v.run.Header.Build) }
+
+func program(b *record.Build) string {
 	s := "everywire " + b.Version
 	if b.Commit != "" {
 		s += " (" + b.Commit[:min(12, len(b.Commit))]
