@@ -166,7 +166,7 @@ func unmeasured(r *record.Run) string {
 			return t.Arm == arm.Name && t.Void == "" && (t.Calls > 0 || t.OpenShare > 0)
 		})
 		if !ok {
-			reason[arm.Name] = strings.TrimPrefix(void+"; "+failed, "; ")
+			reason[arm.Name] = strings.Trim(void+"; "+failed, "; ")
 		}
 	}
 	var words []string

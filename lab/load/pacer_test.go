@@ -67,6 +67,8 @@ func TestVoid(t *testing.T) {
 	}{
 		{"fine", Result{Scheduled: 1000, PacerLate: 10}, 1800 * time.Millisecond, ""},
 		{"late", Result{Scheduled: 1000, PacerLate: 11}, 0, "more than 1 % of the calls late"},
+		{"two of ten", Result{Scheduled: 10, PacerLate: 2}, 0, ""},
+		{"three of ten", Result{Scheduled: 10, PacerLate: 3}, 0, "more than 1 % of the calls late"},
 		{"busy", Result{Scheduled: 1000}, 1801 * time.Millisecond, "more than 90 % of its cores"},
 		{"closed", Result{}, 2 * time.Second, ""},
 	} {

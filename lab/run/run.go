@@ -10,9 +10,9 @@
 //
 // A trial whose server or generator does not start, ends, hangs or says
 // nonsense is void: it is recorded with the reason, and the run goes on with
-// fresh processes. A trial is also void if no call ended in time, and by one
-// rule fixed beforehand: if a hypervisor took more than [MaxStolen] of the
-// machine's CPU time. Only then it is made again at once.
+// fresh processes. A trial is also void if no call ended in time, and by rules fixed
+// beforehand: if a hypervisor took more than [MaxStolen] of the machine's CPU time,
+// or if the generator of an open loop was late. Only then it is made again at once.
 package run
 
 import (
@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everywire/everywire/lab/load"
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/proc"
 	"github.com/everywire/everywire/lab/record"
@@ -49,9 +50,9 @@ const (
 	maxStretchedOnLink = 6 * time.Second
 	// startTimeout bounds the start of one end of a trial.
 	startTimeout = 15 * time.Second
-	// maxAgain is how often a trial is made again because CPU time was stolen
-	// from it. That says nothing of the arm, so the block stays a fair one. A
-	// trial that is void for another reason is the arm's own doing and stays so.
+	// maxAgain is how often a trial is made again because CPU time was stolen from it,
+	// or its pacer was late. That says nothing of the arm, so the block stays a fair
+	// one. A trial that is void for another reason is the arm's own doing and stays so.
 	maxAgain = 2
 	// perTrial is about what it costs to start the two ends of an arm; it is
 	// used for the first estimate of the time left only.
@@ -237,7 +238,7 @@ func (r *runner) arm(ctx context.Context, block int, arm plan.Arm, network strin
 			if err := r.config.Sink.Trial(t); err != nil {
 				return err
 			}
-			if t.Void != stolenReason || again == maxAgain {
+			if t.Void != stolenReason && t.Void != load.LatePacer || again == maxAgain {
 				break
 			}
 		}
