@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/record"
@@ -208,7 +209,7 @@ func loadNotes(experiment string, run *record.Run, l *stats.Load) []string {
 		out = append(out, fmt.Sprintf("%s: the noise floor, %s beside itself, is %s.", name, run.Header.Plan.Baseline, report.RatioText(l.Floor.Ratio)))
 	}
 	if e := l.Emulated; e != nil {
-		out = append(out, fmt.Sprintf("%s: the link's round trip was %v where %v was asked for.", name, e.RTT, e.Asked))
+		out = append(out, fmt.Sprintf("%s: the link's round trip was %v where %v was asked for.", name, e.RTT.Round(10*time.Microsecond), e.Asked))
 	}
 	return out
 }

@@ -53,16 +53,16 @@ func flow() Article {
 			{
 				Short: "client's flow, gRPC : REST",
 				Says:  "the client's flow takes 78 % less time by gRPC", Published: 4.066 / 0.89, Where: "ten times a second",
-				Over: at("grpc", stats.MeanTime), OverName: "the client's flow by gRPC", Under: at(httpKept, stats.MeanTime), UnderName: "by REST",
+				Over: at("grpc", stats.MeanTime), OverName: "the client's flow by gRPC", Under: at(httpKept, stats.MeanTime), UnderName: "that by REST",
 			},
 			{
 				Short: "server's flow, gRPC : REST",
 				Says:  "the server's flow takes 78 % less time by gRPC", Published: 0.159 / 0.035, Where: "ten times a second",
-				Over: at("grpc", stats.ServedTime), OverName: "the server's flow by gRPC", Under: at(httpKept, stats.ServedTime), UnderName: "by REST",
+				Over: at("grpc", stats.ServedTime), OverName: "the server's flow by gRPC", Under: at(httpKept, stats.ServedTime), UnderName: "that by REST",
 			},
 			{
 				Short: "client's flow, gRPC : REST reconnecting",
-				Over:  at("grpc", stats.MeanTime), OverName: "the client's flow by gRPC", Under: at(httpEachCall, stats.MeanTime), UnderName: "by REST with a connection for each call",
+				Over:  at("grpc", stats.MeanTime), OverName: "the client's flow by gRPC", Under: at(httpEachCall, stats.MeanTime), UnderName: "that by REST with a connection for each call",
 				Where: "ten times a second",
 			},
 		},
