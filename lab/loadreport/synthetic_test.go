@@ -133,8 +133,7 @@ func (s *synthetic) count(t *record.Trial, c *call, points []record.Second, late
 	i := int(c.end)
 	point := &points[i]
 	point.Out, point.In = point.Out+c.out, point.In+c.in
-	var op record.Op // of nobody
-	of := &op
+	of := &record.Op{} // of nobody
 	for j := range t.Ops {
 		if t.Ops[j].Name == c.op {
 			of = &t.Ops[j]
@@ -160,18 +159,22 @@ func (s *synthetic) count(t *record.Trial, c *call, points []record.Second, late
 	}
 	ns := int64(math.Round((c.end - c.begin) * 1e9))
 	t.Calls++
-	of.Calls++
 	point.Right++
 	t.Latency.Record(ns)
 	t.Times.Add(ns)
-	of.Latency.Record(ns)
-	of.Times.Add(ns)
 	latencies[i].Record(ns)
+	intended := int64(math.Round((c.end - c.due) * 1e9))
 	if open {
-		intended := int64(math.Round((c.end - c.due) * 1e9))
 		t.Intended.Record(intended)
-		of.Intended.Record(intended)
 		t.Lag.Record(30_000)
+	}
+	if len(t.Ops) > 0 {
+		of.Calls++
+		of.Latency.Record(ns)
+		of.Times.Add(ns)
+	}
+	if len(t.Ops) > 0 && open {
+		of.Intended.Record(intended)
 	}
 }
 
