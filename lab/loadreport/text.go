@@ -17,13 +17,15 @@ import (
 // which is the most that is used. colour allows ANSI colours.
 func (r *Report) Text(w io.Writer, width int, colour bool) error {
 	d := r.digest()
+	d.Title = d.Kicker + ": " + d.Title
 	return d.Text(w, report.TextOptions{Color: colour, Columns: width})
 }
 
 // digest is what text and page have in common.
 func (r *Report) digest() *report.Digest {
-	d := &report.Digest{Kicker: "everywire load", Title: r.title(), Warnings: r.Warnings, Foot: r.foot()}
-	d.Lead = []string{r.headline(), r.how() + "; " + report.Date(r.Run.Header.Started) + "; " + r.where() + "."}
+	d := &report.Digest{Kicker: "everywire load", Title: r.Title(), Warnings: r.Warnings, Foot: r.foot()}
+	d.Lead = []string{r.headline()}
+	d.Meta = r.how() + "; " + report.Date(r.Run.Header.Started) + "; " + r.where() + "."
 	d.Sections = append(d.Sections, r.summary(), r.latency())
 	for _, s := range []report.Section{r.fate(), r.failures(), r.judged()} {
 		if len(s.Parts) > 0 {
@@ -33,9 +35,9 @@ func (r *Report) digest() *report.Digest {
 	return d
 }
 
-// title says what was called.
-func (r *Report) title() string {
-	words := []string{"everywire load:", report.Short(r.Load.Target)}
+// Title says what was called.
+func (r *Report) Title() string {
+	words := []string{report.Short(r.Load.Target)}
 	if r.Load.Method != "" {
 		words = append(words, report.Short(r.Load.Method))
 	}

@@ -17,7 +17,9 @@ type Digest struct {
 	// Kicker is the small line above the title.
 	Kicker, Title string
 	// Lead is what the digest says first.
-	Lead     []string
+	Lead []string
+	// Meta is the small line after it.
+	Meta     string
 	Warnings []string
 	Sections []Section
 	// Foot is the small print at the end.
@@ -30,7 +32,7 @@ type Section struct {
 	Parts   []Part
 }
 
-// A Part is a paragraph, a list, a table or a chart: the first that is set.
+// A Part is a paragraph, a list, a table, a chart or a figure: the first that is set.
 type Part struct {
 	// Heading stands above it, if it is not empty.
 	Heading string
@@ -41,6 +43,8 @@ type Part struct {
 	Table       *Table
 	// Chart is shown on a page only.
 	Chart *RatioChart
+	// Figure is shown on a page only. Its maker answers for it.
+	Figure template.HTML
 }
 
 // A Table is cells under heads. The first column is to the left, the others are
@@ -77,6 +81,9 @@ func (d *Digest) Text(w io.Writer, opts TextOptions) error {
 	for _, s := range d.Lead {
 		t.paragraph("", "", s)
 	}
+	if d.Meta != "" {
+		t.paragraph("", "", d.Meta)
+	}
 	for _, s := range d.Warnings {
 		t.paragraph("! ", yellow, s)
 	}
@@ -96,7 +103,7 @@ func (d *Digest) Text(w io.Writer, opts TextOptions) error {
 }
 
 func (t *text) part(p *Part) {
-	if p.Chart != nil {
+	if p.Chart != nil || p.Figure != "" {
 		return
 	}
 	if p.Heading != "" {
