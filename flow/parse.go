@@ -29,8 +29,11 @@ func Parse(name string, text []byte, set ...Assignment) (*File, error) {
 		s.bad(s.firstInvalid(), "the file is not UTF-8")
 		return &File{Name: name, src: s}, s.errs.err()
 	}
-	s := newSource(name, string(text))
-	r := &reader{source: s, file: &File{Name: name, src: s}, flows: map[string]*Flow{}}
+	return newSource(name, string(text)).parse(text, set)
+}
+
+func (s *source) parse(text []byte, set []Assignment) (*File, error) {
+	r := &reader{source: s, file: &File{Name: s.name, src: s}, flows: map[string]*Flow{}}
 	if root := s.document(text); root != nil {
 		r.read(root, set)
 		r.resolve()

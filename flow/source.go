@@ -10,6 +10,8 @@ type source struct {
 	name  string
 	lines [][]rune
 	errs  Errors
+	// from is what the text was made from, nil if it is what its user wrote.
+	from *origin
 }
 
 func newSource(name, text string) *source {
@@ -29,6 +31,9 @@ func (s *source) bad(at Pos, format string, args ...any) *Error {
 
 // errorAt makes an error at a place, which is moved into the file if it is beyond.
 func (s *source) errorAt(at Pos, text string) *Error {
+	if s.from != nil {
+		return s.from.errorAt(s.from.place(at), text)
+	}
 	at.Line = max(min(at.Line, len(s.lines)), 1)
 	line := s.lines[at.Line-1]
 	at.Column = max(min(at.Column, len(line)+1), 1)
