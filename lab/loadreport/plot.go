@@ -138,6 +138,9 @@ func (p *plot) draw(class, name string, points []point, fill bool) {
 		}
 	}
 	shut()
+	if path.Len() == 0 {
+		return
+	}
 	p.Lines = append(p.Lines, line{class, path.String(), area.String()})
 	p.Legend = append(p.Legend, key{class, name})
 }

@@ -55,7 +55,7 @@ func (r *Report) headline() string {
 		s += fmt.Sprintf(", of %s that were due", report.Number(perSecond(float64(r.Trial.Scheduled), r.Trial.Seconds)))
 	}
 	if t.Samples == 0 {
-		return s + "; no call ended."
+		return s + "; no call ended." + r.verdict()
 	}
 	s += fmt.Sprintf("; %s failed", Percent(t.ErrorShare))
 	for _, list := range []struct {
@@ -70,7 +70,28 @@ func (r *Report) headline() string {
 			s += fmt.Sprintf(", 99 %% within %s", report.Latency(p.NS))
 		}
 	}
-	return s + "."
+	return s + "." + r.verdict()
+}
+
+// verdict says how many thresholds failed.
+func (r *Report) verdict() string {
+	all, failed := len(r.Thresholds), 0
+	for _, o := range r.Thresholds {
+		if o.Failed {
+			failed++
+		}
+	}
+	switch {
+	case all == 0:
+		return ""
+	case failed == 0 && all == 1:
+		return " The threshold held."
+	case failed == 0:
+		return fmt.Sprintf(" All %d thresholds held.", all)
+	case all == 1:
+		return " The threshold failed."
+	}
+	return fmt.Sprintf(" %d of %d thresholds failed.", failed, all)
 }
 
 // how says in which way calls were made.
