@@ -71,14 +71,14 @@ func TestServeEmployees(t *testing.T) {
 		call(at, "ListEmployees", `{"language":"de","perpage":1,"offset":1}`, `{"employees":[{"id":8,"name":"Jonas Weber"`)
 		call(at, "CreateEmployee", `{"name":"Ada","email":"ada@example.org"}`, `{"id":`+id+`,"name":"Ada","email":"ada@example.org","language":"en",`)
 		told("created")
-		call(at, "CreateEmployee", `{}`, "InvalidArgument: name: is empty; email: is empty [field_violations:{")
+		call(at, "CreateEmployee", `{}`, "INVALID_ARGUMENT: name: is empty; email: is empty [field_violations:{")
 		call(at, "RenameEmployee", `{"id":`+id+`,"name":"Ada L.","ifMatch":"1"}`, `{"id":`+id+`,"name":"Ada L.",`)
 		told("renamed")
-		call(at, "RenameEmployee", `{"id":`+id+`,"name":"Ada M.","ifMatch":"\"1\""}`, "Aborted: employee "+id+" has changed: its version is 2")
+		call(at, "RenameEmployee", `{"id":`+id+`,"name":"Ada M.","ifMatch":"\"1\""}`, "ABORTED: employee "+id+" has changed: its version is 2")
 		call(at, "SendEmail", `{"user_id":`+id+`,"subject":"Hi","text":"Welcome."}`, `{"messageId":"`)
 		call(at, "FireEmployee", `{"id":`+id+`,"ifMatch":"2"}`, "{}")
 		told("fired")
-		call(at, "GetEmployee", `{"id":`+id+`}`, "NotFound: there is no employee "+id)
+		call(at, "GetEmployee", `{"id":`+id+`}`, "NOT_FOUND: there is no employee "+id)
 	}
 	var files []string
 	for end := time.Now().Add(20 * time.Second); len(files) < len(targets) && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
