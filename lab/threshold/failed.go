@@ -83,7 +83,11 @@ func (t Threshold) measure(trial *record.Trial) (v float64, why string) {
 	case unsent:
 		return t.part(trial.Unsent, trial.Scheduled, noSchedule)
 	}
-	return t.time(&o, trial.Censored)
+	if t.intended {
+		// Calls that never began have waited the longest of all.
+		return t.time(&o, trial.Censored+trial.Dropped+trial.Unsent, "open at the end, dropped or unsent")
+	}
+	return t.time(&o, trial.Censored, "open at the end")
 }
 
 const noSchedule = "no call was scheduled: it is not of an open loop"
@@ -101,8 +105,8 @@ func (t Threshold) part(n, all int64, none string) (v float64, why string) {
 
 // time is a figure that is a time. Those of service are exact where the trial has
 // exact sums; percentiles and what counts from the intended start are the
-// histograms'.
-func (t Threshold) time(o *of, open int64) (v float64, why string) {
+// histograms'. untimed calls would be in the histogram had they ended; they were so.
+func (t Threshold) time(o *of, untimed int64, so string) (v float64, why string) {
 	h := o.latency
 	if t.intended {
 		h = o.intended
@@ -116,14 +120,14 @@ func (t Threshold) time(o *of, open int64) (v float64, why string) {
 	exact := !t.intended && o.times.Count > 0
 	switch t.figure {
 	case percentile:
-		ns, ok := stats.Percentile(h, open, t.percent)
+		ns, ok := stats.Percentile(h, untimed, t.percent)
 		switch need := stats.MinSamples(t.percent); {
 		case ok:
 			return float64(ns), ""
 		case h.Count() < need:
 			return 0, fmt.Sprintf("%d right replies, and %s needs %d", h.Count(), t.name(), need)
 		}
-		return 0, fmt.Sprintf("%d calls were open at the end, more than lie beyond %s of %d right replies", open, t.name(), h.Count())
+		return 0, fmt.Sprintf("%d calls were %s, more than lie beyond %s of %d right replies", untimed, so, t.name(), h.Count())
 	case deviation:
 		if !exact {
 			return 0, "the record has no exact sums"

@@ -134,6 +134,8 @@ func TestNothingMeasured(t *testing.T) {
 	void.Void = "disturbed"
 	many := trial()
 	many.Censored = 300
+	never := trial()
+	never.Unsent = 300
 	for _, c := range []struct {
 		text  string
 		trial *record.Trial
@@ -147,6 +149,7 @@ func TestNothingMeasured(t *testing.T) {
 		{"rate<1", &record.Trial{}, "no time was measured"},
 		{"rate<1", void, "the trial is void: disturbed"},
 		{"p99>1h", many, "300 calls were open at the end, more than lie beyond p99 of 20002 right replies"},
+		{"intended.p99>1h", never, "308 calls were open at the end, dropped or unsent, more than lie beyond intended.p99 of 20002 right replies"},
 	} {
 		th, err := Parse(c.text)
 		if err != nil {
