@@ -118,6 +118,13 @@ func (r *Report) callsAndShare(n int64) string {
 	return fmt.Sprintf("%s (%s)", report.Count(int(n), "call"), Percent(r.share(n)))
 }
 
+func were(n int64) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
 func (r *Report) pacer() string {
 	n := r.Trial.PacerLate
 	if r.share(n) <= latePacer {
@@ -140,14 +147,14 @@ func (r *Report) given() string {
 	if r.Trial.Dropped == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s had waited for a free caller as long as was allowed and were dropped: they are in no percentile.", r.callsAndShare(r.Trial.Dropped))
+	return fmt.Sprintf("%s had waited for a free caller as long as was allowed and %s dropped: in no percentile.", r.callsAndShare(r.Trial.Dropped), were(r.Trial.Dropped))
 }
 
 func (r *Report) unsent() string {
 	if r.Trial.Unsent == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s were due and had not begun at the end: the target did not keep up with the rate. They are in no percentile.", r.callsAndShare(r.Trial.Unsent))
+	return fmt.Sprintf("%s %s due and had not begun at the end: the target did not keep up with the rate. In no percentile.", r.callsAndShare(r.Trial.Unsent), were(r.Trial.Unsent))
 }
 
 func (r *Report) open() string {
@@ -155,8 +162,8 @@ func (r *Report) open() string {
 	if ended == 0 || float64(n) <= manyOpen*float64(ended) {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s of those that began) were still open at the end and are in no percentile: measure for longer.",
-		report.Count(int(n), "call"), Percent(float64(n)/float64(ended)))
+	return fmt.Sprintf("%s (%s of those that began) %s still open at the end and in no percentile: measure for longer.",
+		report.Count(int(n), "call"), Percent(float64(n)/float64(ended)), were(n))
 }
 
 func (r *Report) stolen() string {
