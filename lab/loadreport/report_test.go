@@ -146,7 +146,9 @@ func TestRateIsTheThresholds(t *testing.T) {
 func TestBytesOfSockets(t *testing.T) {
 	s := cases()["mix"]
 	s.uncounted = true
-	s.change = func(run *record.Run) { run.Trials[0].Net = &record.Net{PayloadOut: 40_960, PayloadIn: 20_480, Conns: 3} }
+	s.change = func(run *record.Run) {
+		run.Trials[0].Net = &record.Net{PayloadOut: 40_960, PayloadIn: 20_480, Conns: 3}
+	}
 	run, _ := s.make()
 	r, err := New(run)
 	if err != nil {
