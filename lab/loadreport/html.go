@@ -36,7 +36,8 @@ func (r *Report) HTML(w io.Writer) error {
 	sections := append([]report.Section{}, d.Sections[:2]...)
 	sections = append(sections, over)
 	sections = append(sections, d.Sections[2:]...)
-	d.Sections = append(sections, report.Section{Heading: "Load and machine", Parts: []report.Part{{Figure: about}}})
+	sections = append(sections, report.Section{Heading: "Load and machine", Parts: []report.Part{{Figure: about}}})
+	d.Sections = sections
 	return d.HTML(w)
 }
 

@@ -123,10 +123,8 @@ func (r *Report) Document() *Document {
 		FirstError: t.FirstError, SocketBytes: r.SocketBytes, Thresholds: []OutcomeDoc{}, Failed: r.Failed(),
 		Warnings: append([]string{}, r.Warnings...), Timeline: append([]record.Second{}, t.Timeline...),
 	}
-	switch end := r.Run.End; {
-	case end == nil:
-		d.Partial = "killed"
-	default:
+	d.Partial = "killed"
+	if end := r.Run.End; end != nil {
 		d.Partial = end.Partial
 	}
 	for i := range r.Ops {

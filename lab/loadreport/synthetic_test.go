@@ -197,7 +197,7 @@ func cases() map[string]synthetic {
 			callers: 50, shape: patient, ops: []string{"get", "put", "search with a name that is longer than a column"}, n: 20_000, seconds: 20,
 			slow: 0.02, fails: 0.03, thresholds: []string{"errors(put)>1%", "late>5%", "nonsense"},
 		},
-		"stages": {callers: 64, shape: ramp, n: 70_000, seconds: 20.4, slow: 0.005, fails: 0.0001},
+		"stages": {callers: 64, shape: ramp, n: 30_000, seconds: 20.4, slow: 0.005, fails: 0.0001},
 		"few":    {callers: 1, n: 7, seconds: 0.35, uncounted: true, thresholds: []string{"p99>20ms"}},
 		"broken": {callers: 2, n: 300, seconds: 3, fails: 1},
 		"worst": {

@@ -57,7 +57,7 @@ func (r *Report) headline() string {
 	if t.Samples == 0 {
 		return s + "; no call ended." + r.verdict()
 	}
-	s += fmt.Sprintf("; %s failed", Percent(t.ErrorShare))
+	words := []string{s, Percent(t.ErrorShare) + " failed"}
 	for _, list := range []struct {
 		of   []Percentile
 		name string
@@ -65,12 +65,13 @@ func (r *Report) headline() string {
 		if len(list.of) == 0 || !list.of[0].Known {
 			continue
 		}
-		s += fmt.Sprintf("; half of the replies%s within %s", list.name, report.Latency(list.of[0].NS))
+		half := fmt.Sprintf("half of the replies%s within %s", list.name, report.Latency(list.of[0].NS))
 		if p := list.of[2]; p.Known {
-			s += fmt.Sprintf(", 99 %% within %s", report.Latency(p.NS))
+			half += ", 99 % within " + report.Latency(p.NS)
 		}
+		words = append(words, half)
 	}
-	return s + "." + r.verdict()
+	return strings.Join(words, "; ") + "." + r.verdict()
 }
 
 // verdict says how many thresholds failed.
@@ -97,9 +98,9 @@ func (r *Report) verdict() string {
 // how says in which way calls were made.
 func (r *Report) how() string {
 	p := &r.Run.Header.Plan
-	s := "Closed loop, " + report.Count(r.Trial.Callers, "caller")
+	words := []string{"Closed loop, " + report.Count(r.Trial.Callers, "caller")}
 	if r.Open() {
-		s = "Open loop, " + stages(&r.Shape) + ", at most " + report.Count(r.Trial.Callers, "call") + " at once"
+		words[0] = "Open loop, " + stages(&r.Shape) + ", at most " + report.Count(r.Trial.Callers, "call") + " at once"
 	}
 	for _, more := range []struct {
 		said bool
@@ -114,10 +115,10 @@ func (r *Report) how() string {
 		{r.Trial.Link != "" && r.Trial.Link != plan.Loopback, "over the emulated link " + r.Trial.Link},
 	} {
 		if more.said {
-			s += ", " + more.text
+			words = append(words, more.text)
 		}
 	}
-	s += fmt.Sprintf("; %s measured", seconds(r.Trial.Seconds))
+	s := strings.Join(words, ", ") + fmt.Sprintf("; %s measured", seconds(r.Trial.Seconds))
 	if p.Warmup > 0 {
 		s += fmt.Sprintf(" after %v of warm-up", p.Warmup)
 	}

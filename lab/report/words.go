@@ -42,6 +42,8 @@ func Ticks(lo, hi float64, logarithmic bool, apart float64) []float64 {
 	return scale{lo: lo, hi: hi, log: logarithmic}.ticks(apart)
 }
 
-// TickCount and TickLatency write a value at an axis: "2k", "50 ms".
-func TickCount(v float64) string    { return tickCount(v) }
+// TickCount writes a number at an axis: "2k".
+func TickCount(v float64) string { return tickCount(v) }
+
+// TickLatency writes a time at an axis: "50 ms".
 func TickLatency(ns float64) string { return tickLatency(ns) }
