@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/everywire/everywire/lab/report"
 )
 
 // forms are all that can be made of a report.
@@ -129,6 +131,22 @@ func TestGaps(t *testing.T) {
 	}
 	if !strings.Contains(p.Tips[7].Text, "no right reply") {
 		t.Errorf("second 7 says %q", p.Tips[7].Text)
+	}
+}
+
+// An axis has two values at least, however narrow it is.
+func TestNarrowAxes(t *testing.T) {
+	for _, c := range []struct{ lo, hi float64 }{{1.31e6, 1.4e6}, {900, 901}, {5e6, 5e6}, {1e3, 1e9}} {
+		p := &plot{Height: tall, Y: between([]point{{0, c.lo}, {1, c.hi}})}
+		p.yTicks(report.TickLatency)
+		if len(p.YTicks) < 2 || p.YTicks[0].Label == p.YTicks[1].Label {
+			t.Errorf("from %v to %v: %v", c.lo, c.hi, p.YTicks)
+		}
+		for _, tick := range p.YTicks {
+			if len([]rune(tick.Label)) > 8 {
+				t.Errorf("from %v to %v: the label %q", c.lo, c.hi, tick.Label)
+			}
+		}
 	}
 }
 

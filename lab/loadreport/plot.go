@@ -165,7 +165,14 @@ func (p *plot) bars(class, name string, points []point, width float64) {
 }
 
 func (p *plot) yTicks(label func(float64) string) {
-	for _, v := range report.Ticks(p.Y.lo, p.Y.hi, p.Y.log, 18) {
+	ticks := report.Ticks(p.Y.lo, p.Y.hi, p.Y.log, 18)
+	if len(ticks) < 2 && p.Y.log {
+		// No two round values lie in it: it is a narrow one, of times.
+		ratio := p.Y.hi / p.Y.lo
+		ticks = []float64{p.Y.lo * math.Pow(ratio, 0.1), p.Y.lo * math.Pow(ratio, 0.9)}
+		label = span
+	}
+	for _, v := range ticks {
 		p.YTicks = append(p.YTicks, mark{At: percent(1 - p.Y.at(v)), Label: label(v)})
 	}
 }
