@@ -27,8 +27,8 @@ const (
 	textAttempts  = "too many logins have failed: try again later"
 	textBusy      = "too many logins at once: try again later"
 
-	compatLogin = "401 User Not Allowed"
-	compatToken = "401 Not Allowed"
+	compatUnknown = "401 User Not Allowed"
+	compatDenied  = "401 Not Allowed"
 )
 
 func compatDisabled(name string) string { return "403 User '" + name + "' Disabled" }
@@ -73,6 +73,8 @@ func (s *Service) refused(ctx context.Context, name string, err error) error {
 		return unauthenticated(ctx, challenge, textLogin)
 	case errors.Is(err, users.ErrDisabled):
 		return status.Error(codes.PermissionDenied, compatDisabled(name))
+	case errors.Is(err, users.ErrUnknown):
+		return unauthenticated(ctx, challenge, compatUnknown)
 	}
-	return unauthenticated(ctx, challenge, compatLogin)
+	return unauthenticated(ctx, challenge, compatDenied)
 }

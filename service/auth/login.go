@@ -46,8 +46,8 @@ func (s *Service) authenticate(ctx context.Context, in *Login) (*Token, error) {
 // login finds out whether a login is good. An error is what the caller is told,
 // and reason what the log is.
 func (s *Service) login(ctx context.Context, in *Login, from string) (user users.User, result LoginResult, reason string, err error) {
-	if in.Username == "" || in.Password == "" && len(in.Claims) == 0 || in.Password != "" && len(in.Claims) > 0 {
-		return user, LoginRefused, "malformed", status.Error(codes.InvalidArgument, "a login needs username, and either password or claims")
+	if err := s.malformed(ctx, in); err != nil {
+		return user, LoginRefused, "malformed", err
 	}
 	source := s.limiter.source(in.Username, from)
 	if wait := s.limiter.try(source, time.Now()); wait > 0 {
@@ -71,6 +71,19 @@ func (s *Service) login(ctx context.Context, in *Login, from string) (user users
 		return user, LoginFailed, ctx.Err().Error(), status.FromContextError(ctx.Err()).Err()
 	}
 	return user, LoginFailed, err.Error(), status.Error(codes.Internal, "the accounts cannot be read")
+}
+
+// malformed refuses what is no login. The originals knew no such thing: there what
+// lacks everything was a login that fails, and a password counted before claims.
+func (s *Service) malformed(ctx context.Context, in *Login) error {
+	nothing := in.Username == "" || in.Password == "" && len(in.Claims) == 0
+	switch {
+	case nothing && s.compat:
+		return unauthenticated(ctx, challenge, compatDenied)
+	case nothing || in.Password != "" && len(in.Claims) > 0 && !s.compat:
+		return status.Error(codes.InvalidArgument, "a login needs username, and either password or claims")
+	}
+	return nil
 }
 
 // reasonOf is a word for why a login was refused, for the log alone.

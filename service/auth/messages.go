@@ -48,22 +48,23 @@ type DetailsRequest struct {
 	Token         string   `wire:"2" http:"header=X-Token"`
 }
 
-// Session is what a token says.
+// Session is what a token says. Expires is in seconds since 1970, as the claim exp.
 type Session struct {
-	_       struct{}  `wire:"name=auth.Session"`
-	ID      string    `wire:"1" json:"id"`
-	User    string    `wire:"2"`
-	Expires time.Time `wire:"3"`
-	Roles   []string  `wire:"4"`
+	_       struct{} `wire:"name=auth.Session"`
+	ID      string   `wire:"1" json:"id"`
+	User    string   `wire:"2"`
+	Expires int64    `wire:"3"`
+	Roles   []string `wire:"4"`
 }
 
 // Revocation names a token that shall be good no longer: by itself, or by its ID with
-// the time until which it would have been good. With neither it is the caller's own.
+// the time until which it would have been good, in seconds since 1970; 0 is not known.
+// With neither it is the caller's own.
 type Revocation struct {
-	_       struct{}  `wire:"name=auth.Revocation"`
-	Token   string    `wire:"1"`
-	ID      string    `wire:"2" json:"id"`
-	Expires time.Time `wire:"3"`
+	_       struct{} `wire:"name=auth.Revocation"`
+	Token   string   `wire:"1"`
+	ID      string   `wire:"2" json:"id"`
+	Expires int64    `wire:"3"`
 }
 
 // TokenRequest asks for a token that is good for longer than that of a login, for a
@@ -93,6 +94,7 @@ type Statistics struct {
 	Verifies       []Outcome `wire:"6"`
 	LoginsInFlight int64     `wire:"7" json:"logins_in_flight"`
 	Revoked        uint64    `wire:"8"`
+	Hashes         uint64    `wire:"9"`
 }
 
 // Outcome is how often something ended so, and how long that took.

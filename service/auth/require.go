@@ -120,7 +120,7 @@ func (g *Guard) verify(ctx context.Context, text string) (*Session, VerifyResult
 
 func (g *Guard) text(ours string) string {
 	if g.compat {
-		return compatToken
+		return compatDenied
 	}
 	return ours
 }

@@ -71,7 +71,11 @@ func New(o Options) (*Service, error) {
 }
 
 // Snapshot is what the service has done so far.
-func (s *Service) Snapshot() Snapshot { return s.counts.read() }
+func (s *Service) Snapshot() Snapshot {
+	n := s.counts.read()
+	n.Hashes = s.users.Hashes()
+	return n
+}
 
 // The paths of the originals.
 const (
@@ -164,7 +168,7 @@ func (s *Service) stats(context.Context, *Empty) (*Statistics, error) {
 	n := s.Snapshot()
 	out := &Statistics{
 		Worker: s.worker, Version: s.version, Started: n.Started, UptimeSeconds: time.Since(n.Started).Seconds(),
-		LoginsInFlight: n.InFlight, Revoked: n.Revoked,
+		LoginsInFlight: n.InFlight, Revoked: n.Revoked, Hashes: n.Hashes,
 	}
 	for i := range n.Logins {
 		out.Logins = append(out.Logins, outcome(LoginResult(i).String(), &n.Logins[i]))

@@ -44,14 +44,19 @@ func (s *Service) details(ctx context.Context, in *DetailsRequest) (*Session, er
 		credentials = in.Token // whoever has a token may know what is in it
 	}
 	session, err := s.guard.sessionOf(ctx, credentials)
-	if err != nil || in.Token == "" || in.Token == credentials {
-		return session, err
+	about := credentials
+	if err == nil && in.Token != "" && in.Token != credentials {
+		about = in.Token
+		session, err = s.guard.sessionOf(ctx, about)
 	}
-	return s.guard.sessionOf(ctx, in.Token)
+	if err == nil && s.compat {
+		session.ID = about // a session of the originals is known by its token
+	}
+	return session, err
 }
 
 func sessionOf(c *token.Claims) *Session {
-	return &Session{ID: c.ID, User: c.Subject, Expires: c.Expires.UTC(), Roles: c.Roles}
+	return &Session{ID: c.ID, User: c.Subject, Expires: c.Expires.Unix(), Roles: c.Roles}
 }
 
 // revoke is Revoke. A token may be taken back by whoever has it, as it is theirs or
@@ -82,8 +87,14 @@ func (s *Service) revokeID(ctx context.Context, in *Revocation) (*Empty, error) 
 	return s.revoked(ctx, by.User, in.ID, in.Expires)
 }
 
-func (s *Service) revoked(ctx context.Context, by, id string, expires time.Time) (*Empty, error) {
-	err := s.tokens.RevokeID(id, expires)
+// revoked takes a token back that lives until expires, in seconds since 1970; 0 is
+// not known.
+func (s *Service) revoked(ctx context.Context, by, id string, expires int64) (*Empty, error) {
+	var until time.Time
+	if expires != 0 {
+		until = time.Unix(expires, 0)
+	}
+	err := s.tokens.RevokeID(id, until)
 	switch {
 	case errors.Is(err, token.ErrInvalid):
 		return nil, status.Error(codes.InvalidArgument, err.Error())

@@ -81,6 +81,8 @@ type Snapshot struct {
 	InFlight int64
 	// Revoked is how many tokens have been revoked.
 	Revoked uint64
+	// Hashes is how many hashes of passwords have been computed.
+	Hashes uint64
 }
 
 // counts are a snapshot that grows.

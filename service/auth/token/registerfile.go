@@ -2,14 +2,17 @@ package token
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/everywire/everywire/service/auth/internal/safefile"
@@ -82,8 +85,19 @@ func (r *Register) apply(e entry) error {
 
 func unix(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-// registerHead is the first line of the file.
-const registerHead = `{"everywire":"token register","version":1}`
+// The first line of the file is registerHead with an id, which is another one each
+// time that the file is written anew: an inode's number may come back, and its size.
+const (
+	registerHead   = `{"everywire":"token register","version":1,"id":"`
+	registerIDLen  = 32 // hex digits
+	registerHeadAt = len(registerHead) + registerIDLen + len("\"}\n")
+)
+
+func newRegisterHead() string {
+	id := make([]byte, registerIDLen/2)
+	_, _ = rand.Read(id) // it never fails, says its documentation
+	return registerHead + hex.EncodeToString(id) + "\"}\n"
+}
 
 // maxRegisterFile bounds what is read of the file.
 const maxRegisterFile = 1 << 30
@@ -97,8 +111,8 @@ type registerFile struct {
 	logger *slog.Logger
 	said   string // the error that was logged last
 
-	info  os.FileInfo // of the file that was read; nil if there was none
-	size  int64       // how much of it was read: whole lines
+	head  string // the first line that was read; "" if there was none
+	size  int64  // how much of it was read: whole lines
 	lines int
 }
 
@@ -122,7 +136,7 @@ func (f *registerFile) read(r *Register) error {
 	data, info, err := safefile.Read(f.path, maxRegisterFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		f.watch.Saw(nil)
-		if f.info != nil {
+		if f.head != "" {
 			return fmt.Errorf("%s is there no more", f.path)
 		}
 		return nil
@@ -137,7 +151,8 @@ func (f *registerFile) read(r *Register) error {
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
 	fresh := r
 	from, lines := f.size, f.lines
-	another := f.info == nil || !os.SameFile(f.info, info) || int64(len(whole)) < f.size
+	head := string(whole[:min(len(whole), registerHeadAt)])
+	another := head != f.head || int64(len(whole)) < f.size
 	if another {
 		fresh, from, lines = NewRegister(), 0, 0
 	}
@@ -149,7 +164,7 @@ func (f *registerFile) read(r *Register) error {
 	if another {
 		r.gone, r.tokens, r.byID, r.prune = fresh.gone, fresh.tokens, fresh.byID, fresh.prune
 	}
-	f.info, f.size, f.lines = info, int64(len(whole)), lines
+	f.head, f.size, f.lines = head, int64(len(whole)), lines
 	return nil
 }
 
@@ -158,7 +173,7 @@ func (r *Register) take(data []byte, lines int) (int, error) {
 	for line := range bytes.Lines(data) {
 		lines++
 		if lines == 1 {
-			if string(bytes.TrimSpace(line)) != registerHead {
+			if id, ok := strings.CutPrefix(string(line), registerHead); !ok || len(id) != registerIDLen+len("\"}\n") {
 				return lines, errors.New("the file is no register of tokens, or of another version")
 			}
 			continue
@@ -203,7 +218,7 @@ func (f *registerFile) begin(r *Register) (unlock func(), err error) {
 
 // append adds a line to the file.
 func (f *registerFile) append(r *Register, e entry, now time.Time) error {
-	if f.info == nil || f.lines > 2*(len(r.gone)+len(r.byID))+1024 {
+	if f.head == "" || f.lines > 2*(len(r.gone)+len(r.byID))+1024 {
 		if err := f.rewrite(r, now); err != nil {
 			return err
 		}
@@ -239,7 +254,7 @@ func (f *registerFile) write(file *os.File, line []byte, sync bool) error {
 		return err
 	}
 	f.watch.Saw(info)
-	f.info, f.size, f.lines = info, f.size+int64(len(line)), f.lines+1
+	f.size, f.lines = f.size+int64(len(line)), f.lines+1
 	return nil
 }
 
@@ -249,7 +264,8 @@ func (f *registerFile) rewrite(r *Register, now time.Time) error {
 	r.forget(now)
 	r.mu.Unlock()
 	var b bytes.Buffer
-	b.WriteString(registerHead + "\n")
+	head := newRegisterHead()
+	b.WriteString(head)
 	lines := 1
 	enc := json.NewEncoder(&b)
 	put := func(e entry) error {
@@ -274,6 +290,6 @@ func (f *registerFile) rewrite(r *Register, now time.Time) error {
 		return err
 	}
 	f.watch.Saw(info)
-	f.info, f.size, f.lines = info, int64(b.Len()), lines
+	f.head, f.size, f.lines = head, int64(b.Len()), lines
 	return nil
 }

@@ -25,10 +25,10 @@ func (s *Store) Verify(ctx context.Context, name, password string) (User, error)
 	switch {
 	case a == nil:
 		return User{}, ErrUnknown
-	case !a.enabled:
-		return User{}, ErrDisabled
 	case !good:
 		return User{}, ErrPassword
+	case !a.enabled: // whoever is told so has shown the password
+		return User{}, ErrDisabled
 	}
 	if fresh != nil {
 		s.upgrade(ctx, a, fresh)
@@ -48,25 +48,42 @@ func (s *Store) compute(name, password string) (a *account, fresh *digest, good 
 		d = a.digest
 	}
 	wanted := s.wanted()
-	done := false
+	done, checked := false, d == nil
 	for _, f := range *t.forms.Load() {
 		if d != nil && f == d.form {
-			good = d.equal(f.compute(name, password, d.salt))
+			good, checked = d.equal(s.hash(f, name, password, d.salt)), true
 		} else if f == wanted {
-			fresh = f.newDigest(name, password)
+			fresh = s.newDigest(f, name, password)
 		} else {
-			_ = f.compute(name, password, nobodysSalt)
+			_ = s.hash(f, name, password, nobodysSalt)
 		}
 		done = done || f == wanted
 	}
 	if !done {
-		fresh = wanted.newDigest(name, password)
+		fresh = s.newDigest(wanted, name, password)
+	}
+	if !checked { // the last hash of its form is just being exchanged
+		good = d.equal(s.hash(d.form, name, password, d.salt))
 	}
 	if d == nil || s.options.Hash == PBKDF2 {
 		fresh = nil
 	}
 	return a, fresh, good
 }
+
+// hash computes and counts a hash.
+func (s *Store) hash(f form, name, password string, salt []byte) []byte {
+	s.hashes.Add(1)
+	return f.compute(name, password, salt)
+}
+
+func (s *Store) newDigest(f form, name, password string) *digest {
+	s.hashes.Add(1)
+	return f.newDigest(name, password)
+}
+
+// Hashes is how many hashes have been computed: what the logins have cost.
+func (s *Store) Hashes() uint64 { return s.hashes.Load() }
 
 // nobodysSalt is for hashes that are thrown away.
 var nobodysSalt = make([]byte, saltLen)
@@ -138,10 +155,10 @@ func (s *Store) LoginByClaims(_ context.Context, name string, claims []string) (
 	switch {
 	case a == nil:
 		return User{}, ErrUnknown
-	case !a.enabled:
-		return User{}, ErrDisabled
 	case match == 0:
 		return User{}, ErrClaims
+	case !a.enabled:
+		return User{}, ErrDisabled
 	}
 	return a.user(), nil
 }

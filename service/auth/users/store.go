@@ -17,6 +17,7 @@ import (
 type Store struct {
 	options Options
 	gate    *gate
+	hashes  atomic.Uint64
 	file    backend // nil: in memory
 
 	table atomic.Pointer[table] // exchanged whole when a file is read again
@@ -151,7 +152,7 @@ func (s *Store) Put(ctx context.Context, u User, password string) error {
 		if err := s.gate.enter(ctx); err != nil {
 			return err
 		}
-		fresh = s.wanted().newDigest(u.Name, password)
+		fresh = s.newDigest(s.wanted(), u.Name, password)
 		s.gate.leave()
 	}
 	return s.change(u.Name, func(old *account) (*account, error) {

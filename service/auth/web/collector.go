@@ -7,8 +7,8 @@ import (
 )
 
 type collector struct {
-	service                             *auth.Service
-	logins, verifies, inFlight, revoked *prometheus.Desc
+	service                                     *auth.Service
+	logins, verifies, inFlight, revoked, hashes *prometheus.Desc
 }
 
 // Collector gives the service's numbers to Prometheus.
@@ -20,6 +20,7 @@ func Collector(s *auth.Service) prometheus.Collector {
 		verifies: prometheus.NewDesc("auth_verify_duration_seconds", "How long it took to verify tokens, by what was found.", result, nil),
 		inFlight: prometheus.NewDesc("auth_logins_in_flight", "Logins that are being tried, or wait for that.", nil, nil),
 		revoked:  prometheus.NewDesc("auth_revocations_total", "Tokens that were revoked.", nil, nil),
+		hashes:   prometheus.NewDesc("auth_hashes_total", "Hashes of passwords that were computed, most of what logins cost.", nil, nil),
 	}
 }
 
@@ -29,6 +30,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.verifies
 	to <- c.inFlight
 	to <- c.revoked
+	to <- c.hashes
 }
 
 // Collect is [prometheus.Collector]'s.
@@ -42,6 +44,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	to <- prometheus.MustNewConstMetric(c.inFlight, prometheus.GaugeValue, float64(n.InFlight))
 	to <- prometheus.MustNewConstMetric(c.revoked, prometheus.CounterValue, float64(n.Revoked))
+	to <- prometheus.MustNewConstMetric(c.hashes, prometheus.CounterValue, float64(n.Hashes))
 }
 
 func histogram(desc *prometheus.Desc, d *auth.Durations, result string) prometheus.Metric {
