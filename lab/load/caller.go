@@ -55,18 +55,19 @@ func (c *caller) call(ctx context.Context, g *gate, path string, in, out any, sc
 	if c.op != nil {
 		s.Op = c.op()
 	}
-	s.Censored = s.End > g.window
+	window := g.window()
+	s.Censored = s.End > window
 	switch {
 	case err != nil && ctx.Err() != nil && !s.Censored:
 		return false // the run was given up
 	case err != nil:
-		s.Err, s.Text = codeName(err), err.Error()
+		s.Err, s.Text = kindOf(err), err.Error()
 	default:
 		if wrong := c.work.Check(); wrong != "" {
 			s.Err, s.Text = WrongReply, WrongReply+": "+wrong
 		}
 	}
-	c.counts.add(&s, g.window)
+	c.counts.add(&s, window)
 	if c.sample != nil {
 		c.sample(s)
 	}

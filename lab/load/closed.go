@@ -26,7 +26,7 @@ func closedLoop(c *Config) func(context.Context, *caller, *gate) {
 		for made := 1; ; made++ {
 			path, in, out := one.work.Next()
 			begin := g.now()
-			if begin >= g.window || !one.call(ctx, g, path, in, out, begin, begin) {
+			if begin >= g.window() || !one.call(ctx, g, path, in, out, begin, begin) {
 				return
 			}
 			if made == shape.Calls {
@@ -48,11 +48,13 @@ func turn(ramp time.Duration, i, callers int) time.Duration {
 // wait waits until some time since the start. It reports false if the measured
 // time or ctx ends first.
 func (g *gate) wait(ctx context.Context, until time.Duration) bool {
-	timer := time.NewTimer(min(until, g.window) - g.now())
+	timer := time.NewTimer(min(until, g.window()) - g.now())
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return until < g.window
+		return until < g.window()
+	case <-g.stopped:
+		return false
 	case <-ctx.Done():
 		return false
 	}

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	codepb "google.golang.org/genproto/googleapis/rpc/code"
@@ -49,6 +50,10 @@ type Config struct {
 	// Drain is how long calls still open after that are waited for; then they
 	// are cancelled, and waited for as long again. Default 5 s.
 	Drain time.Duration
+	// Stop, if set, ends the measured time when it is closed: no more calls begin,
+	// those that are open are waited for, for a second at most, and what was counted
+	// until then is the result.
+	Stop <-chan struct{}
 	// Seed makes the requests, and the gaps of an open loop; caller i uses Seed
 	// and i.
 	Seed uint64
@@ -84,7 +89,11 @@ type Sample struct {
 	Censored, Dropped bool
 }
 
-const defaultDrain = 5 * time.Second
+const (
+	defaultDrain = 5 * time.Second
+	// stopDrain is how long calls are waited for that are open when a load is stopped.
+	stopDrain = time.Second
+)
 
 // Run runs the load. It fails if ctx ends first, or if a call does not return
 // even when it is cancelled; then its goroutine is left behind and the
@@ -110,7 +119,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		}
 		callers[i] = one
 	}
-	gate := &gate{opened: make(chan struct{}), window: c.For}
+	gate := newGate(c.For)
 	var pacer *pacer
 	loop := closedLoop(&c)
 	if c.Shape.Open() {
@@ -131,10 +140,20 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 
 	timeout := time.NewTimer(c.For + c.Drain)
 	defer timeout.Stop()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	case <-timeout.C:
+	wait := func(stop <-chan struct{}) (stopped bool) {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		case <-timeout.C:
+		case <-stop:
+			return true
+		}
+		return false
+	}
+	if wait(c.Stop) {
+		gate.stop()
+		timeout.Reset(min(c.Drain, stopDrain))
+		wait(nil)
 	}
 	err := ctx.Err()
 	cancel()
@@ -147,7 +166,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := merge(counted, c.For)
+	r := merge(counted, gate.window())
 	if pacer != nil {
 		pacer.count(r)
 	}
@@ -183,13 +202,37 @@ func (c *Config) check() error {
 type gate struct {
 	opened chan struct{}
 	start  time.Time
-	window time.Duration
+	// until is the window in ns; stopped is closed when it was made shorter.
+	until   atomic.Int64
+	stopped chan struct{}
+}
+
+func newGate(window time.Duration) *gate {
+	g := &gate{opened: make(chan struct{}), stopped: make(chan struct{})}
+	g.until.Store(int64(window))
+	return g
 }
 
 // now is the time since the start.
 func (g *gate) now() time.Duration { return time.Since(g.start) }
 
-// codeName is the name of a status code as gRPC's specification writes it.
-func codeName(err error) string {
+// window is the measured time.
+func (g *gate) window() time.Duration { return time.Duration(g.until.Load()) }
+
+// stop ends the measured time now, if it has not ended.
+func (g *gate) stop() {
+	if now := g.now(); now < g.window() {
+		g.until.Store(int64(now))
+	}
+	close(g.stopped)
+}
+
+// kindOf is what errors are counted under: their own kind, such as "HTTP 503", if they
+// have one, else the name of the status code as gRPC's specification writes it.
+func kindOf(err error) string {
+	var own interface{ Kind() string }
+	if errors.As(err, &own) {
+		return own.Kind()
+	}
 	return codepb.Code(status.Code(err)).String() //nolint:gosec // 17 codes; others print as a number
 }

@@ -228,7 +228,8 @@ func TestCallsDoNotAllocate(t *testing.T) {
 				Each:   func(int) (grpc.ClientConnInterface, Meter, error) { return conn, conn, nil },
 				Sample: func(Sample) {},
 			}
-			g := &gate{start: time.Now(), window: config.For}
+			g := newGate(config.For)
+			g.start = time.Now()
 			c, err := newCaller(config, 0, newCounts(config))
 			if err != nil {
 				t.Fatal(err)

@@ -68,18 +68,27 @@ func (p *pacer) run(ctx context.Context) {
 	stop := sync.OnceFunc(s.Stop)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-p.gate.stopped:
+			stop()
+		case <-over:
+		}
+	}()
 	due, ok := p.due.next()
-	for ok && due < p.gate.window && ctx.Err() == nil {
+	for ok && due < p.gate.window() && ctx.Err() == nil {
 		s.Until(int64(due))
 		now := p.gate.now()
 		p.mu.Lock()
-		for ok && due <= now && due < p.gate.window {
+		for ok && due <= now && due < p.gate.window() {
 			p.release(due)
 			due, ok = p.due.next()
 		}
 		p.mu.Unlock()
 	}
-	s.Until(int64(p.gate.window))
+	s.Until(int64(p.gate.window()))
 	p.end()
 }
 
@@ -126,7 +135,7 @@ func (p *pacer) take(one *caller) (due, now time.Duration, ok bool) {
 			return 0, 0, false
 		}
 		now = p.gate.now()
-		if now >= p.gate.window {
+		if now >= p.gate.window() {
 			// The pacer is about to end the run. What waits is unsent.
 			return 0, 0, false
 		}
@@ -186,9 +195,9 @@ func (p *pacer) end() {
 	for ; p.waiting > 0; p.waiting-- {
 		due, _ := p.queue.next()
 		if p.ready.n > 0 {
-			p.lags(p.gate.window - p.ready.pop())
+			p.lags(p.gate.window() - p.ready.pop())
 		}
-		if p.patience > 0 && p.gate.window-due > p.patience {
+		if p.patience > 0 && p.gate.window()-due > p.patience {
 			p.drop(-1, due)
 		} else {
 			p.unsent++
