@@ -2,6 +2,7 @@ package run
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/everywire/everywire/lab/proc"
 	"github.com/everywire/everywire/lab/record"
@@ -21,3 +22,7 @@ func Machine() record.Machine {
 		ClientCores: proc.FormatCores(client),
 	}
 }
+
+// Stolen is the CPU time that a hypervisor has taken so far, summed over all cores; 0
+// if it does not tell.
+func Stolen() time.Duration { return stolen() }

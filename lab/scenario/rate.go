@@ -56,13 +56,13 @@ func (r *rates) rest(stages []plan.Stage, sum, total time.Duration) ([]plan.Stag
 	last := &stages[len(stages)-1]
 	switch {
 	case last.For == 0 && total == 0:
-		return nil, r.bad(len(r.text), "the last stage has no time: add /30s, or --for")
+		return nil, r.bad(len(r.text), "the last stage has no time: add /30s, or --duration")
 	case last.For == 0 && sum >= total:
-		return nil, r.bad(len(r.text), "the stages before the last take %v, which leaves nothing of --for %v", sum, total)
+		return nil, r.bad(len(r.text), "the stages before the last take %v, which leaves nothing of --duration %v", sum, total)
 	case last.For == 0:
 		last.For = total - sum
 	case total != 0 && sum != total:
-		return nil, r.bad(len(r.text), "the stages take %v, but --for says %v: leave it out", sum, total)
+		return nil, r.bad(len(r.text), "the stages take %v, but --duration says %v: leave it out", sum, total)
 	}
 	return stages, nil
 }

@@ -43,7 +43,7 @@ func TestParseRateErrors(t *testing.T) {
 		{"100..x/1s", 0, `column 6: "x" is no rate`},
 		{"100,200", time.Second, "column 1: only the last stage may have no time, which others have behind a slash: 100/30s"},
 		{"100/1s,", 0, "column 8: a rate is missing"},
-		{"100", 0, "the last stage has no time: add /30s, or --for"},
+		{"100", 0, "the last stage has no time: add /30s, or --duration"},
 		{"100/", 0, "column 5: a time is missing"},
 		{"100/30", 0, `column 5: "30" is no time`},
 		{"100/-1s", 0, "is not above 0"},
@@ -52,8 +52,8 @@ func TestParseRateErrors(t *testing.T) {
 		{"1e9/1s", 0, "more than ten million"},
 		{"NaN/1s", 0, "is no rate"},
 		{"0x10/1s", 0, "is no rate"},
-		{"100/1s", 2 * time.Second, "the stages take 1s, but --for says 2s"},
-		{"100/2s,5", time.Second, "leaves nothing of --for 1s"},
+		{"100/1s", 2 * time.Second, "the stages take 1s, but --duration says 2s"},
+		{"100/2s,5", time.Second, "leaves nothing of --duration 1s"},
 	} {
 		_, err := ParseRate(c.text, c.total)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
