@@ -39,6 +39,7 @@ type cli struct {
 	Describe  describeCmd  `cmd:"" help:"Write what describes services, or what has changed of them: OpenAPI, OpenRPC, .proto files."`
 	Failover  failoverCmd  `cmd:"" help:"Kill a replica under load, and tell what became of the calls."`
 	Report    reportCmd    `cmd:"" help:"Make the report of a recorded run again."`
+	Auth      authCmd      `cmd:"" help:"Accounts, keys and tokens of the authentication service."`
 	Flow      flowCmd      `cmd:"" help:"Run flows that a file declares, or say what is wrong with the file."`
 	Targets   targetsCmd   `cmd:"" help:"List wires, transports and the options of targets."`
 	Version   versionCmd   `cmd:"" help:"Print the version and what it was built from."`

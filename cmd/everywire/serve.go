@@ -13,7 +13,7 @@ import (
 )
 
 type serveCmd struct {
-	Services   []string      `arg:"" optional:"" name:"service" help:"Services to serve: arith, echo, kv, employees, sample, relay."`
+	Services   []string      `arg:"" optional:"" name:"service" help:"Services to serve: arith, echo, kv, employees, sample, relay, auth."`
 	On         []string      `placeholder:"TARGET" sep:"none" help:"Where to serve, such as rest://:8080. Repeat it for more targets."`
 	ReadDelay  time.Duration `placeholder:"10ms" help:"kv: how long a read takes (default none)."`
 	WriteDelay time.Duration `placeholder:"50ms" help:"kv: how long a write takes (default none)."`
@@ -26,12 +26,14 @@ type serveCmd struct {
 	Drain      time.Duration `default:"10s" help:"How long calls in flight may take to finish when the server is stopped."`
 
 	relayFlags   `group:"the services sample and relay"`
+	authFlags    `group:"the service auth"`
 	observeFlags `group:"seen from outside"`
 	labFlags     `group:"trials for another machine"`
 
 	mail     *outbox.Outbox // of the flags, or nil
 	store    *kv.Store      // of the flags, or nil
 	upstream *upstream      // of the flags, or nil
+	auth     *authServer    // of the flags, or nil
 	stopping []func()       // what services do when the server is being stopped
 }
 
@@ -70,6 +72,10 @@ func (*serveCmd) Help() string {
   everywire serve relay --upstream grpc://localhost:9090 --attempts 3 --on rest://:8000
   curl localhost:8000/
 
+  everywire auth --help                                  # accounts and keys come first
+  everywire serve auth --users users.csv --keys keys.json --on any://localhost:8080
+  everywire serve auth --users users.csv --keys keys.json --compat --on jsonrpc+http://:3000 --on rest://:3030
+
   everywire serve kv --on rest://:8080 --admin localhost:9464 --log-calls
   curl localhost:9464/metrics
   go tool pprof http://localhost:9464/debug/pprof/profile?seconds=10
@@ -99,6 +105,10 @@ func (c *serveCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.closeStore()) }()
+	if c.auth, err = c.openAuth(c.Services, logger); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.auth.close()) }()
 	seen, err := c.start(a.ctx, logger, c.Services)
 	if err != nil {
 		return err
@@ -112,7 +122,11 @@ func (c *serveCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	server, err := wire.Serve(a.ctx, reg, c.On, append(seen.options,
+	authOptions, err := c.auth.options(seen)
+	if err != nil {
+		return err
+	}
+	server, err := wire.Serve(a.ctx, reg, c.auth.targets(c.On, logger), append(append(seen.options, authOptions...),
 		wire.WithLogger(logger), wire.WithDrainTimeout(c.Drain), wire.WithCodecs(codecs()...),
 		wire.WithLimits(everywire.Limits{MaxMessage: int(c.MaxMessage)}))...)
 	if err != nil {

@@ -36,6 +36,7 @@ var builtins = []builtin{
 	}},
 	{"sample", func(reg *everywire.Registry, c *serveCmd) { sample.Register(reg, c.sampleOptions()) }},
 	{"relay", func(reg *everywire.Registry, c *serveCmd) { c.registerRelay(reg, c.upstream) }},
+	{"auth", func(reg *everywire.Registry, c *serveCmd) { c.auth.service().Register(reg) }},
 }
 
 func builtinNames() string {
