@@ -36,6 +36,7 @@ type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Measure published comparisons of REST with RPC again, beside their tables."`
 	Serve     serveCmd     `cmd:"" help:"Serve built-in services on any number of targets."`
 	Call      callCmd      `cmd:"" help:"Call a method on any target, JSON in and out."`
+	Load      loadCmd      `cmd:"" help:"Load any endpoint, ours or not, in a closed or open loop."`
 	Describe  describeCmd  `cmd:"" help:"Write what describes services, or what has changed of them: OpenAPI, OpenRPC, .proto files."`
 	Failover  failoverCmd  `cmd:"" help:"Kill a replica under load, and tell what became of the calls."`
 	Report    reportCmd    `cmd:"" help:"Make the report of a recorded run again."`
@@ -118,6 +119,8 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		return exitOK
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
+	case errors.Is(err, errThreshold):
+		return exitThreshold
 	case errors.As(err, &usage), errors.As(err, &target):
 		fmt.Fprintln(stderr, "everywire:", oneLine(err))
 		return exitUsage
