@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/everywire/everywire"
 )
 
 // An app may be part of a program that serves and starts by itself what the file
-// declares: it is then not run, but asked by Served and Fire, and closed.
+// declares, as the lab does to measure flows: it is then not run, but asked by Served
+// and Fire, and closed. Where the file's targets lead is up to the program, which may
+// serve and dial others; the example of New does.
 
 // Served returns the methods that the file serves on a target, by the target's text.
 // A program that serves them by itself needs no Run, unless their flows invoke: then
@@ -45,7 +48,16 @@ func (a *App) Fire(ctx context.Context, timer string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("flow: %s has no timer %q", a.file.Name, timer)
+	var names []string
+	for _, t := range a.triggers {
+		if t.def.Timer != nil {
+			names = append(names, t.def.Name)
+		}
+	}
+	if names == nil {
+		return fmt.Errorf("flow: %s has no timers, so no %q", a.file.Name, timer)
+	}
+	return fmt.Errorf("flow: %s has no timer %q: it has %s", a.file.Name, timer, strings.Join(names, ", "))
 }
 
 // Close closes what Connect has made.
