@@ -74,7 +74,8 @@ func (*serveCmd) Help() string {
 
   everywire auth --help                                  # accounts and keys come first
   everywire serve auth --users users.csv --keys keys.json --on any://localhost:8080
-  everywire serve auth --users users.csv --keys keys.json --compat --on jsonrpc+http://:3000 --on rest://:3030
+  everywire serve auth --users users.csv --keys keys.json --compat \
+      --on jsonrpc+http://localhost:3000 --on rest://localhost:3030
 
   everywire serve kv --on rest://:8080 --admin localhost:9464 --log-calls
   curl localhost:9464/metrics

@@ -73,13 +73,20 @@ func (s *Store) compute(name, password string) (a *account, fresh *digest, good 
 
 // hash computes and counts a hash.
 func (s *Store) hash(f form, name, password string, salt []byte) []byte {
-	s.hashes.Add(1)
+	s.note(f)
 	return f.compute(name, password, salt)
 }
 
 func (s *Store) newDigest(f form, name, password string) *digest {
-	s.hashes.Add(1)
+	s.note(f)
 	return f.newDigest(name, password)
+}
+
+func (s *Store) note(f form) {
+	s.hashes.Add(1)
+	if s.trace != nil {
+		s.trace(f)
+	}
 }
 
 // Hashes is how many hashes have been computed: what the logins have cost.

@@ -18,7 +18,8 @@ type Store struct {
 	options Options
 	gate    *gate
 	hashes  atomic.Uint64
-	file    backend // nil: in memory
+	trace   func(form) // for tests: told of each hash
+	file    backend    // nil: in memory
 
 	table atomic.Pointer[table] // exchanged whole when a file is read again
 	mu    sync.Mutex            // of changes
