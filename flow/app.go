@@ -38,6 +38,8 @@ type App struct {
 	begun atomic.Int64  // runs
 	full  chan struct{} // closed when Options.Runs have begun and ended
 	ended atomic.Int64
+	// failures are those of timers' runs that failed.
+	failures atomic.Int64
 }
 
 // A server is the methods of one target.
@@ -58,11 +60,8 @@ func New(file *File, o Options) (*App, error) {
 		o.Drain = defaultDrain
 	}
 	a := &App{
-		file: file, options: o, log: o.Logger, observer: o.Observer, bindings: bindings{}, flows: map[*Flow]*compiled{},
+		file: file, options: o, log: o.Logger, observer: Observers(o.Observer), bindings: bindings{}, flows: map[*Flow]*compiled{},
 		full: make(chan struct{}), conns: map[string]Conn{},
-	}
-	if a.observer == nil {
-		a.observer = nobody{}
 	}
 	a.methods = everywire.NewRegistry(everywire.WithLogger(o.Logger))
 	for _, m := range file.Methods {
@@ -214,6 +213,10 @@ func (a *App) hangUp() error {
 	return errors.Join(errs...)
 }
 
+// Failed is how many runs that timers started have failed so far. A run that a call
+// started is not among them: its client knows.
+func (a *App) Failed() int64 { return a.failures.Load() }
+
 // begin asks whether another run may begin.
 func (a *App) begin() bool {
 	return a.options.Runs <= 0 || a.begun.Add(1) <= a.options.Runs
@@ -225,12 +228,3 @@ func (a *App) end() {
 		close(a.full)
 	}
 }
-
-// A nobody observes nothing.
-type nobody struct{}
-
-func (nobody) FlowStarted(*FlowInfo)                             {}
-func (nobody) FlowEnded(*FlowInfo, time.Duration, error)         {}
-func (nobody) ActivityStarted(*ActivityInfo)                     {}
-func (nobody) ActivityEnded(*ActivityInfo, time.Duration, error) {}
-func (nobody) TickSkipped(*TriggerInfo)                          {}

@@ -26,3 +26,47 @@ type ActivityInfo struct{ App, Version, Flow, Activity, Kind string }
 
 // A TriggerInfo says which trigger.
 type TriggerInfo struct{ App, Version, Trigger string }
+
+// Observers returns an observer that tells all others, in their order. Those that are
+// nil are left out.
+func Observers(all ...Observer) Observer {
+	var some observers
+	for _, o := range all {
+		if o != nil {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+type observers []Observer
+
+func (all observers) FlowStarted(f *FlowInfo) {
+	for _, o := range all {
+		o.FlowStarted(f)
+	}
+}
+
+func (all observers) FlowEnded(f *FlowInfo, took time.Duration, err error) {
+	for _, o := range all {
+		o.FlowEnded(f, took, err)
+	}
+}
+
+func (all observers) ActivityStarted(a *ActivityInfo) {
+	for _, o := range all {
+		o.ActivityStarted(a)
+	}
+}
+
+func (all observers) ActivityEnded(a *ActivityInfo, took time.Duration, err error) {
+	for _, o := range all {
+		o.ActivityEnded(a, took, err)
+	}
+}
+
+func (all observers) TickSkipped(t *TriggerInfo) {
+	for _, o := range all {
+		o.TickSkipped(t)
+	}
+}

@@ -54,10 +54,17 @@ type stepError struct {
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-// An inputError is an input that a flow cannot have.
-type inputError struct{ error }
+// A timeoutError is the end of a run by the flow's own timeout.
+type timeoutError struct{ flow *Flow }
 
-func (e *inputError) Unwrap() error { return e.error }
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("the flow %s had not ended after %v", e.flow.Name, e.flow.Timeout)
+}
+
+// GRPCStatus is the status that it has for clients.
+func (e *timeoutError) GRPCStatus() *status.Status {
+	return status.New(codes.DeadlineExceeded, e.Error())
+}
 
 // run runs a flow, whose inputs with computes from values.
 func (a *App) run(ctx context.Context, c *compiled, with []given, values []any) (reply any, err error) {
@@ -72,7 +79,7 @@ func (a *App) run(ctx context.Context, c *compiled, with []given, values []any) 
 	}()
 	if c.def.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.def.Timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, c.def.Timeout, &timeoutError{c.def})
 		defer cancel()
 	}
 	r := &run{flow: c, values: make([]any, c.slots)}
@@ -155,6 +162,9 @@ func (a *App) inputs(r *run, with []given, values []any) error {
 func (a *App) steps(ctx context.Context, r *run, steps []*activity) (ended bool, err error) {
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
+			if late := asError[*timeoutError](context.Cause(ctx)); late != nil {
+				return false, late
+			}
 			return false, status.FromContextError(err).Err()
 		}
 		if ended, err = a.step(ctx, r, s); ended || err != nil {
@@ -224,26 +234,4 @@ func (a *App) parallel(steps []*activity) action {
 		all.Wait()
 		return false, first
 	}
-}
-
-// clientError is what the client of a method learns of a run that failed: the code
-// and the message if it was meant for it, and else only which step.
-func clientError(flow string, err error) error {
-	var input *inputError
-	if errors.As(err, &input) && asError[*stepError](err) == nil {
-		return status.Error(codes.InvalidArgument, input.Error())
-	}
-	if s, ok := status.FromError(err); ok {
-		return s.Err()
-	}
-	if step := asError[*stepError](err); step != nil {
-		return status.Errorf(codes.Internal, "the flow %s failed in the step %s", flow, step.step)
-	}
-	return status.Errorf(codes.Internal, "the flow %s failed", flow)
-}
-
-// asError finds an error of a type, or returns nil.
-func asError[E error](err error) (found E) {
-	errors.As(err, &found)
-	return found
 }

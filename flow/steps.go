@@ -196,7 +196,7 @@ func (a *App) call(ctx context.Context, i *invoke, values []any) (any, error) {
 		})
 	}
 	if err != nil {
-		return nil, err
+		return nil, &invokeError{err}
 	}
 	return i.reply.value(out), nil
 }
@@ -263,11 +263,11 @@ func (a *App) handler(t *trigger) func(context.Context, any) (any, error) {
 	}
 }
 
-// failed logs a run that failed by a fault of the flow, and returns what its client
-// is told.
+// failed logs a run that failed by a fault of the flow, or of what it called, and
+// returns what its client is told.
 func (a *App) failed(ctx context.Context, t *trigger, err error) error {
-	told := clientError(t.flow.def.Name, err)
-	if status.Code(told) == codes.Internal {
+	told, fault := clientError(ctx, t.flow.def.Name, err)
+	if fault {
 		a.log.LogAttrs(ctx, slog.LevelError, "a run failed", slog.String("flow", t.flow.def.Name), slog.String("trigger", t.def.Name), slog.Any("error", err))
 	}
 	return told

@@ -95,6 +95,7 @@ func (a *App) runTick(ctx context.Context, t *trigger, m moment) {
 	}
 	defer a.end()
 	if _, err := a.run(ctx, t.flow, t.with, []any{m.n, m.at}); err != nil {
+		a.failures.Add(1)
 		a.log.LogAttrs(ctx, slog.LevelError, "a run failed",
 			slog.String("flow", t.flow.def.Name), slog.String("trigger", t.def.Name), slog.Int64("tick", m.n), slog.Any("error", err))
 	}

@@ -47,7 +47,7 @@ type series struct {
 // New makes metrics and registers them with reg. It fails if reg has metrics of
 // these names already.
 func New(reg prometheus.Registerer) (*Metrics, error) {
-	labels := []string{"app", "version", "flow"}
+	labels := []string{"application", "version", "flow"}
 	ofActivity := append(labels[:len(labels):len(labels)], "activity", "kind")
 	m := &Metrics{
 		started: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -64,7 +64,7 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 		}, append(ofActivity[:len(ofActivity):len(ofActivity)], "state")),
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flow_ticks_skipped_total", Help: "Ticks of timers that started no run, since others were under way.",
-		}, []string{"app", "version", "trigger"}),
+		}, []string{"application", "version", "trigger"}),
 	}
 	for _, c := range []prometheus.Collector{m.started, m.took, m.activitiesStarted, m.activitiesTook, m.skipped} {
 		if err := reg.Register(c); err != nil {
