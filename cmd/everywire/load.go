@@ -158,7 +158,10 @@ func verdict(a *app, outs *outputs, r *loadreport.Report) error {
 func (c *loadCmd) header(to *endpoint, p *plan.Plan, connections string) record.Header {
 	h := record.Header{
 		Started: time.Now(), Build: run.Build(), Machine: run.Machine(), Plan: *p,
-		Load: &record.Load{Target: c.Target, Method: c.Method, Mix: c.Mix, Connections: connections, Thresholds: c.Fail},
+		Load: &record.Load{Target: c.Target, Method: c.Method, Connections: connections, Thresholds: c.Fail},
+	}
+	if c.Mix != "" {
+		h.Load.Mix = display(c.Mix)
 	}
 	h.Machine.ServerCores, h.Machine.ClientCores = "", "" // nothing is pinned
 	if to.http != nil && c.Mix == "" {

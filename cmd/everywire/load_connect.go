@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 
 	"google.golang.org/grpc"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/everywire/everywire/lab/load"
 	"github.com/everywire/everywire/lab/netcount"
 	"github.com/everywire/everywire/lab/plan"
+	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/target"
 	"github.com/everywire/everywire/wire"
 )
@@ -133,10 +135,23 @@ func (e *endpoint) reach(ctx context.Context) error {
 
 // connections are those of all callers.
 type connections struct {
-	each    func(caller int) (grpc.ClientConnInterface, load.Meter, error)
-	counter *netcount.Counter // nil where callers' meters count
-	words   string
-	closers []func() error
+	each  func(caller int) (grpc.ClientConnInterface, load.Meter, error)
+	words string
+	// counters count the bytes of sockets; none where the connections do themselves.
+	counters []*netcount.Counter
+	closers  []func() error
+}
+
+// sockets is what has crossed them so far, nil if nobody counted it.
+func (c *connections) sockets() *record.Net {
+	if len(c.counters) == 0 {
+		return nil
+	}
+	sum := c.counters[0].Snapshot()
+	for _, counter := range c.counters[1:] {
+		sum = netcount.Sum(sum, counter.Snapshot())
+	}
+	return &sum
 }
 
 func (c *connections) close() {
@@ -163,7 +178,7 @@ func (c *loadCmd) connect(to *endpoint, p *plan.Plan) (*connections, error) {
 	case to.http == nil:
 		return c.connectWire(to, p, n)
 	case c.HTTP2:
-		return c.connectHTTP2(to, n), nil
+		return c.connectHTTP2(to, p, n), nil
 	}
 	return c.connectHTTP1(to, p), nil
 }
@@ -174,10 +189,10 @@ func (c *loadCmd) httpConfig(to *endpoint) target.HTTPConfig {
 
 func (c *loadCmd) connectHTTP1(to *endpoint, p *plan.Plan) *connections {
 	config := c.httpConfig(to)
-	all := &connections{words: "one for each caller"}
+	all := &connections{words: eachWords}
 	if p.Shape.Open() {
 		pool := target.NewPool(config)
-		all.words = "as many as calls at once"
+		all.words = pooledWords
 		all.each = func(int) (grpc.ClientConnInterface, load.Meter, error) {
 			one := pool.Caller()
 			return one, one, nil
@@ -199,12 +214,18 @@ func (c *loadCmd) connectHTTP1(to *endpoint, p *plan.Plan) *connections {
 	return all
 }
 
-const perCallWords = "one for each call"
+// How callers are connected, as reports say it.
+const (
+	eachWords    = "one for each caller"
+	pooledWords  = "as many as calls at once"
+	perCallWords = "one for each call"
+)
 
-func (c *loadCmd) connectHTTP2(to *endpoint, n int) *connections {
-	all := &connections{counter: new(netcount.Counter), words: sharedWords(n)}
+func (c *loadCmd) connectHTTP2(to *endpoint, p *plan.Plan, n int) *connections {
+	counter := new(netcount.Counter)
+	all := &connections{counters: []*netcount.Counter{counter}, words: sharedWords(n, p.Callers[0])}
 	config := c.httpConfig(to)
-	config.Dial = all.counter.Wrap(func(ctx context.Context, addr string) (net.Conn, error) {
+	config.Dial = counter.Wrap(func(ctx context.Context, addr string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	})
 	conns := make([]*target.HTTP2, n)
@@ -219,44 +240,73 @@ func (c *loadCmd) connectHTTP2(to *endpoint, n int) *connections {
 	return all
 }
 
-func sharedWords(n int) string {
-	if n == 1 {
+func sharedWords(n, callers int) string {
+	switch n {
+	case 1:
 		return "one for all callers"
+	case callers:
+		return eachWords
 	}
 	return fmt.Sprintf("%d, shared by all callers", n)
 }
 
+// A wireDialer dials a target, and counts what crosses its sockets.
+type wireDialer struct {
+	text    string
+	packets bool // HTTP/3, whose bytes nobody counts
+	options []wire.DialOption
+}
+
+func (d *wireDialer) dial(counter *netcount.Counter) (*wire.Conn, error) {
+	if d.packets {
+		return wire.Dial(d.text, d.options...)
+	}
+	return wire.Dial(d.text, append(slices.Clone(d.options), wire.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return counter.Wrap(func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		})(ctx, addr)
+	}))...)
+}
+
+// socketMeter counts one caller's bytes at its sockets.
+type socketMeter struct{ counter *netcount.Counter }
+
+// Bytes are those so far.
+func (m socketMeter) Bytes() (out, in int64) {
+	n := m.counter.Snapshot()
+	return n.PayloadOut, n.PayloadIn
+}
+
 func (c *loadCmd) connectWire(to *endpoint, p *plan.Plan, n int) (*connections, error) {
-	all := &connections{words: sharedWords(n)}
-	options := []wire.DialOption{
-		wire.WithMethods(to.known), wire.WithCodecs(codecs()...), wire.WithLimits(everywire.Limits{MaxMessage: p.MaxMessage}),
+	callers := p.Callers[0]
+	all := &connections{words: sharedWords(n, p.Callers[0])}
+	d := &wireDialer{
+		text: c.Target, packets: to.target.Transport == "h3",
+		options: []wire.DialOption{wire.WithMethods(to.known), wire.WithCodecs(codecs()...), wire.WithLimits(everywire.Limits{MaxMessage: p.MaxMessage})},
 	}
-	if to.target.Transport != "h3" { // which is on packets
-		all.counter = new(netcount.Counter)
-		options = append(options, wire.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return all.counter.Wrap(func(ctx context.Context, addr string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, network, addr)
-			})(ctx, addr)
-		}))
-	}
-	dial := func() (*wire.Conn, error) { return wire.Dial(c.Target, options...) }
-	if c.ConnPerCall {
-		all.words = perCallWords
-		one := target.Wrap(&perCall{dial: dial}, c.Timeout)
-		all.each = func(int) (grpc.ClientConnInterface, load.Meter, error) { return one, nil, nil }
-		return all, nil
-	}
-	if pooled(to.target) {
-		all.words = "as many as calls at once"
-		if n > 1 {
-			return nil, usagef("%s is on HTTP/1.1, of which a connection carries one call at a time: --connections is for wires whose connections carry many", c.Target)
-		}
-	} else if len(to.target.Addrs) > 1 {
+	switch one := pooled(to.target); {
+	case one && n > 1:
+		return nil, usagef("%s is on HTTP/1.1, of which a connection carries one call at a time: --connections is for wires whose connections carry many", c.Target)
+	case c.ConnPerCall:
+		n, all.words = callers, perCallWords
+	case one && p.Shape.Open():
+		all.words = pooledWords
+	case one: // it opens one connection for its caller
+		n, all.words = callers, eachWords
+	case len(to.target.Addrs) > 1:
 		all.words += fmt.Sprintf(", to %d addresses", len(to.target.Addrs))
 	}
 	conns := make([]grpc.ClientConnInterface, n)
 	for i := range conns {
-		conn, err := dial()
+		counter := new(netcount.Counter)
+		if !d.packets {
+			all.counters = append(all.counters, counter)
+		}
+		if c.ConnPerCall {
+			conns[i] = target.Wrap(&perCall{func() (*wire.Conn, error) { return d.dial(counter) }}, c.Timeout)
+			continue
+		}
+		conn, err := d.dial(counter)
 		if err != nil {
 			all.close()
 			return nil, err
@@ -264,7 +314,12 @@ func (c *loadCmd) connectWire(to *endpoint, p *plan.Plan, n int) (*connections, 
 		all.closers = append(all.closers, conn.Close)
 		conns[i] = target.Wrap(conn, c.Timeout)
 	}
-	all.each = func(caller int) (grpc.ClientConnInterface, load.Meter, error) { return conns[caller%n], nil, nil }
+	all.each = func(caller int) (grpc.ClientConnInterface, load.Meter, error) {
+		if n == callers && !d.packets {
+			return conns[caller], socketMeter{all.counters[caller]}, nil
+		}
+		return conns[caller%n], nil, nil
+	}
 	return all, nil
 }
 
@@ -282,9 +337,7 @@ func pooled(t wire.Target) bool {
 }
 
 // perCall makes a connection for every call, and closes it.
-type perCall struct {
-	dial func() (*wire.Conn, error)
-}
+type perCall struct{ dial func() (*wire.Conn, error) }
 
 // Invoke makes a call.
 func (p *perCall) Invoke(ctx context.Context, path string, in, out any, opts ...grpc.CallOption) error {

@@ -65,7 +65,7 @@ func (c *loadCmd) scenario(a *app, to *endpoint) (*scenario.File, error) {
 			return nil, usagef("the operations of --mix have methods, bodies and expectations of their own: leave out METHOD, --body, --expect and --expect-json")
 		}
 		var err error
-		if f, err = scenario.Read(c.Mix); err != nil {
+		if f, err = scenario.Read(display(c.Mix)); err != nil {
 			return nil, usageError{err}
 		}
 	} else {
@@ -77,7 +77,7 @@ func (c *loadCmd) scenario(a *app, to *endpoint) (*scenario.File, error) {
 	}
 	if c.Data != "" {
 		order := data.Order(cmp.Or(c.Order, string(data.Sequential)))
-		f.Data = &scenario.Data{File: scenario.Text{Text: c.Data, From: data.Origin{Name: "--data"}}, Order: order}
+		f.Data = &scenario.Data{File: scenario.Text{Text: display(c.Data), From: data.Origin{Name: "--data"}}, Order: order}
 	}
 	headers, err := c.headers()
 	f.Headers = append(f.Headers, headers...)

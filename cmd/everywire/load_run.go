@@ -94,10 +94,7 @@ func (l *loading) measure(ctx context.Context, a *app, config load.Config) (*rec
 		}
 		defer startLoadProgress(a.stderr, l.progress, total, points.Live).stop()
 	}
-	var netBefore record.Net
-	if l.conns.counter != nil {
-		netBefore = l.conns.counter.Snapshot()
-	}
+	crossed := l.conns.sockets()
 	stolen := run.Stolen()
 	cpuBefore, err := proc.CPUTime()
 	if err != nil {
@@ -123,9 +120,9 @@ func (l *loading) measure(ctx context.Context, a *app, config load.Config) (*rec
 	t.ClientCPU, t.Stolen = (cpu - cpuBefore).Seconds(), (run.Stolen() - stolen).Seconds()
 	result.Into(t)
 	t.Timeline = points.Timeline(t.Seconds)
-	if l.conns.counter != nil {
-		crossed := netcount.Between(netBefore, l.conns.counter.Snapshot())
-		t.Net = &crossed
+	if crossed != nil {
+		net := netcount.Between(*crossed, *l.conns.sockets())
+		t.Net = &net
 	}
 	t.Void = result.Void(cpu-cpuBefore, took, runtime.NumCPU())
 	return t, nil

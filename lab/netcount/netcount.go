@@ -99,6 +99,14 @@ func Between(before, after record.Net) record.Net {
 	}
 }
 
+// Sum is what several counters have counted.
+func Sum(a, b record.Net) record.Net {
+	sum := a
+	add(&sum, b)
+	sum.Conns += b.Conns
+	return sum
+}
+
 func add(sum *record.Net, n record.Net) {
 	sum.PayloadOut += n.PayloadOut
 	sum.PayloadIn += n.PayloadIn

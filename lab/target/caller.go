@@ -38,7 +38,11 @@ func (c *caller) Next() (path string, in, out any) {
 	c.work.assign(op.set, c.state)
 	c.wants = c.wants[:0]
 	for i := range op.checks {
-		c.wants = append(c.wants, op.checks[i].want.Value(c.state))
+		want := op.checks[i].want.Value(c.state)
+		if op.checks[i].constant {
+			want.Kind = data.JSON // as it is written: 41 is no "41"
+		}
+		c.wants = append(c.wants, want)
 	}
 	if op.http != nil {
 		return c.nextHTTP(op)

@@ -78,8 +78,9 @@ type header struct {
 }
 
 type check struct {
-	path data.Path
-	want *data.Template
+	path     data.Path
+	want     *data.Template
+	constant bool
 }
 
 type extractor struct {
@@ -230,7 +231,8 @@ func (c *compiler) operation(o *scenario.Operation) (*operation, error) {
 		if err != nil {
 			return nil, err
 		}
-		op.checks = append(op.checks, check{ch.Path, want})
+		_, constant := want.Constant()
+		op.checks = append(op.checks, check{ch.Path, want, constant})
 	}
 	for _, e := range o.Extract {
 		op.extract = append(op.extract, extractor{c.names.Declare(e.Name), e.Path})
