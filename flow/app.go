@@ -147,6 +147,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 			served <- err
 		})
 	}
+	if a.options.Ready != nil {
+		a.options.Ready(ctx)
+	}
 	// Runs of timers go on for a while when ctx has ended.
 	patient, cutOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cutOff(nil)

@@ -19,6 +19,10 @@ type Options struct {
 	// Serve serves methods on a target until the context ends, and then lets the
 	// calls in flight finish. Without it the file cannot serve.
 	Serve func(ctx context.Context, methods *everywire.Registry, target string) (Server, error)
+	// Ready is called when all methods are served. Timers begin when it returns, so
+	// that one app can wait for others that it calls; it may be nil, and returns when
+	// ctx ends.
+	Ready func(ctx context.Context)
 	// Observer sees what the app does; it may be nil.
 	Observer Observer
 	// Logger is where log steps write, and what goes wrong. The default is

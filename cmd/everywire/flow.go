@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/flow"
@@ -185,7 +188,9 @@ type flowRunCmd struct {
 	For   time.Duration `placeholder:"10s" help:"End after so long (default when it is interrupted, or nothing is left to do)."`
 	Count int64         `placeholder:"N" help:"End when so many runs have ended, of each file."`
 	Drain time.Duration `default:"10s" help:"How long runs and calls in flight may take to finish at the end."`
+	JSON  bool          `name:"json" help:"Print what ran, and how long it took, as JSON when all has ended (default a table)."`
 
+	Metrics      string `placeholder:"HOST:PORT" group:"seen from outside" help:"Where to show /metrics for Prometheus and nothing else, such as :9464 (default nowhere)."`
 	observeFlags `group:"seen from outside"`
 }
 
@@ -196,11 +201,15 @@ func (*flowRunCmd) Help() string {
   everywire flow run examples/flow/hello-server.yaml
   everywire flow run examples/flow/hello-client.yaml --for 10s --set name=Ada
   everywire flow run examples/flow/hello-server-grpc.yaml examples/flow/hello-client-grpc.yaml --count 100
-  everywire flow run examples/flow/hello-client.yaml --admin localhost:9464
+  everywire flow run examples/flow/hello-client.yaml --count 100 --json
+  everywire flow run examples/flow/hello-client.yaml --metrics :9464
   curl -s localhost:9464/metrics | grep ^flow_
 
-What is served and what log steps write is on standard error. Several files run beside each other; all
-end when one fails. docs/spec/flow.md tells what a file may say.`
+What is served and what log steps write is on standard error; how often flows ran, and how long they
+took, is on standard output at the end. Several files run beside each other; all end when one fails.
+SIGINT or SIGTERM ends them when what is under way has finished, a second one at once. The exit status
+is 1 if a run that a timer started has failed, unless it was a signal that ended them.
+docs/spec/flow.md tells what a file may say.`
 }
 
 // Run runs the flows.
@@ -229,14 +238,17 @@ func (c *flowRunCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, seen.close(a.ctx)) }()
-	options := flowOptions(logger, seen, c.Drain)
-	options.Runs, options.Drain = c.Count, c.Drain
-	if seen.admin != nil {
-		if options.Observer, err = flowmetrics.New(seen.admin.registry); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stderr, "metrics, profiles and health on http://%v/\n", seen.admin.addr)
+	page, observers, err := c.observe(a, logger, seen)
+	if err != nil {
+		return err
 	}
+	if page != nil {
+		defer func() { err = errors.Join(err, page.close()) }()
+	}
+	summary := newFlowSummary()
+	options := flowOptions(logger, seen, c.Drain)
+	options.Runs, options.Drain, options.Observer = c.Count, c.Drain, flow.Observers(append(observers, summary)...)
+	options.Ready = newBarrier(len(files)).wait // a file may call what another one serves
 	var apps []*flow.App
 	for _, f := range files {
 		app, err := flow.New(f, options)
@@ -256,7 +268,88 @@ func (c *flowRunCmd) Run(a *app) (err error) {
 		defer stop()
 	}
 	context.AfterFunc(ctx, seen.stopping)
-	return runApps(ctx, stop, apps)
+	quiet := context.AfterFunc(a.ctx, func() {
+		fmt.Fprintf(a.stderr, "stopping: runs and calls in flight have %v to finish; a second signal stops at once\n", c.Drain)
+	})
+	defer quiet()
+	err = runApps(ctx, stop, apps)
+	doc := summary.doc(files)
+	if c.JSON {
+		err = errors.Join(err, doc.json(a.stdout))
+	} else {
+		err = errors.Join(err, doc.print(a.stdout))
+	}
+	if a.ctx.Err() == nil {
+		err = errors.Join(err, failedRuns(apps))
+	}
+	return err
+}
+
+// observe makes metrics, and shows them where the flags say.
+func (c *flowRunCmd) observe(a *app, logger *slog.Logger, seen *observer) (*metricsPage, []flow.Observer, error) {
+	var reg *prometheus.Registry
+	switch {
+	case seen.admin != nil:
+		fmt.Fprintf(a.stderr, "metrics, profiles and health on http://%v/\n", seen.admin.addr)
+		reg = seen.admin.registry
+	case c.Metrics != "":
+		var counted wire.Option
+		var err error
+		if reg, counted, err = processMetrics(); err != nil {
+			return nil, nil, err
+		}
+		seen.options = append(seen.options, counted)
+	default:
+		return nil, nil, nil
+	}
+	metrics, err := flowmetrics.New(reg)
+	if err != nil || c.Metrics == "" {
+		return nil, []flow.Observer{metrics}, err
+	}
+	page, err := serveMetrics(a.ctx, c.Metrics, reg, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	fmt.Fprintf(a.stderr, "metrics on http://%v/metrics\n", page.addr)
+	return page, []flow.Observer{metrics}, nil
+}
+
+// failedRuns is an error if runs of timers have failed.
+func failedRuns(apps []*flow.App) error {
+	var failed int64
+	for _, app := range apps {
+		failed += app.Failed()
+	}
+	switch failed {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("a run that a timer started failed: the log says why")
+	}
+	return fmt.Errorf("%d runs that timers started failed: the log says why", failed)
+}
+
+// A barrier lets several pass when all have come.
+type barrier struct {
+	missing atomic.Int64
+	all     chan struct{}
+}
+
+func newBarrier(n int) *barrier {
+	b := &barrier{all: make(chan struct{})}
+	b.missing.Store(int64(n))
+	return b
+}
+
+// wait waits for the others, or for the end of ctx.
+func (b *barrier) wait(ctx context.Context) {
+	if b.missing.Add(-1) == 0 {
+		close(b.all)
+	}
+	select {
+	case <-b.all:
+	case <-ctx.Done():
+	}
 }
 
 // runApps runs apps beside each other. One that fails ends the others.

@@ -96,12 +96,24 @@ func (m *Metrics) activity(a *flow.ActivityInfo) *series {
 	return s.(*series)
 }
 
-// ended observes how long it took, by how it ended.
-func (s *series) ended(took time.Duration, err error) {
+// State is the state in which a run or an activity with an error has ended, or
+// without one.
+func State(err error) string {
 	switch {
 	case err == nil:
-		s.completed.Observe(took.Seconds())
+		return Completed
 	case status.Code(err) == codes.Canceled || errors.Is(err, context.Canceled):
+		return Canceled
+	}
+	return Failed
+}
+
+// ended observes how long it took, by how it ended.
+func (s *series) ended(took time.Duration, err error) {
+	switch State(err) {
+	case Completed:
+		s.completed.Observe(took.Seconds())
+	case Canceled:
 		s.canceled.Observe(took.Seconds())
 	default:
 		s.failed.Observe(took.Seconds())
