@@ -63,7 +63,7 @@ func NewIssuer(c Config) (*Issuer, error) {
 		}
 	}
 	if c.Keys != nil {
-		if c.Keys.set.Load().active == nil {
+		if set := c.Keys.set.Load(); set == nil || set.active == nil {
 			return nil, errors.New("token: there is no key yet to sign with")
 		}
 		return i, nil

@@ -3,6 +3,7 @@ package token
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -62,11 +63,7 @@ func members(data []byte, each func(name string, d *jsontext.Decoder) error) err
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	if d.PeekKind() != 0 {
-		return errHeader
-	}
-	_, err := d.ReadToken()
-	if err == nil {
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return errHeader
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -29,7 +30,9 @@ type Register struct {
 	gone   map[string]int64                // revoked ids, and until when to remember them
 	tokens map[[sha256.Size]byte]*apiEntry // by their hash
 	byID   map[string]*apiEntry
-	prune  int // how many may be in gone until it is pruned again
+	prune  int   // how many may be there until they are pruned again
+	most   int   // how many of either there may be
+	first  int64 // when the time of the first that are left is over, if it was full
 
 	writing sync.Mutex // changes come one at a time
 }
@@ -47,7 +50,8 @@ func NewRegister() *Register {
 }
 
 func (r *Register) reset() {
-	r.gone, r.tokens, r.byID, r.prune = map[string]int64{}, map[[sha256.Size]byte]*apiEntry{}, map[string]*apiEntry{}, 1024
+	r.gone, r.tokens, r.byID = map[string]int64{}, map[[sha256.Size]byte]*apiEntry{}, map[string]*apiEntry{}
+	r.prune, r.most = 1024, maxRegister
 }
 
 // revoked is asked at each Verify.
@@ -67,7 +71,7 @@ func (r *Register) revoke(id string, until, now time.Time) error {
 		return nil // its time is over anyway
 	}
 	return r.change(now, func() (entry, error) {
-		if len(r.gone) >= maxRegister {
+		if len(r.gone) >= r.most {
 			return entry{}, ErrFull
 		}
 		return entry{Revoke: id, Until: until.Unix()}, nil
@@ -76,7 +80,7 @@ func (r *Register) revoke(id string, until, now time.Time) error {
 
 func (r *Register) add(t APIToken, hash [sha256.Size]byte, now time.Time) error {
 	return r.change(now, func() (entry, error) {
-		if len(r.tokens) >= maxRegister {
+		if len(r.tokens) >= r.most {
 			return entry{}, ErrFull
 		}
 		return newEntry(&apiEntry{t, hash}), nil
@@ -122,13 +126,31 @@ func (r *Register) change(now time.Time, next func() (entry, error)) error {
 }
 
 // pruneTo forgets revocations and API tokens whose time is over, each time that
-// their number has doubled: so it costs each of them little.
+// their number has doubled, so it costs each of them little; and when there is no room
+// left, if one can be over by now.
 func (r *Register) pruneTo(now time.Time) {
-	if len(r.gone)+len(r.tokens) < r.prune {
+	full := len(r.gone) >= r.most || len(r.tokens) >= r.most
+	if len(r.gone)+len(r.tokens) < r.prune && !(full && r.first < now.Unix()) {
 		return
 	}
 	r.forget(now)
 	r.prune = 2*(len(r.gone)+len(r.tokens)) + 1024
+	r.first = now.Unix()
+	if full {
+		r.first = r.nextOver()
+	}
+}
+
+// nextOver is when the next time is over.
+func (r *Register) nextOver() int64 {
+	next := int64(math.MaxInt64)
+	for _, until := range r.gone {
+		next = min(next, until)
+	}
+	for _, t := range r.tokens {
+		next = min(next, t.Expires.Unix())
+	}
+	return next
 }
 
 func (r *Register) forget(now time.Time) {
