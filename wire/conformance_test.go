@@ -22,6 +22,8 @@ func TestConformance(t *testing.T) {
 		[]string{
 			"rest+h3", // quic-go waits for seconds where nobody listens
 			"rest?reconnect",
+			"grpc?reconnect",
+			"connect?reconnect",
 			"rest?codec=msgpack",
 			"rest?codec=cbor&compression=zstd",
 			"rest+unix",

@@ -51,7 +51,7 @@ var options = []OptionDoc{
 	{"keepalivemin", []string{"grpc", "any"}, nil, "TIME", "close the gRPC connection of a client that asks more often than that (default 10s)", serveSide},
 	{"maxage", []string{"grpc", "any"}, nil, "TIME", "let clients of gRPC make a new connection after so long, a tenth more or less (default never)", serveSide},
 	{"maxagegrace", []string{"grpc", "any"}, nil, "TIME", "how long the calls on a connection older than maxage may take to finish (default as long as they want)", serveSide},
-	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc"}, []string{""}, "", "a new connection for every call", dialSide},
+	{"reconnect", []string{"rest", "jsonrpc", "msgpackrpc", "grpc", "connect"}, []string{""}, "", "a new connection for every call, closed behind it", dialSide},
 	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc", "grpc", "any"}, nil, "TIME", "close a connection that has had no call for so long, such as 5m (default never; a client of grpc 30m)", anySide},
 	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line", "header", "netstring", "concat"}, "", "how messages are told apart (default line; a server's default is whatever the client begins with)", anySide},
 	{"version", []string{"jsonrpc", "any"}, []string{"2.0", "1.0"}, "", "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"maps"
+
 	"github.com/everywire/everywire/wire/connectwire"
 	"github.com/everywire/everywire/wire/grpcwire"
 	"github.com/everywire/everywire/wire/internal/balance"
@@ -24,12 +26,23 @@ type maker struct {
 }
 
 // balanced makes a connection that obeys the option lb. The wire grpc does it itself,
-// and without the option connections are made to the first address that answers.
+// but with a connection for each call it has none to choose among. Without the option
+// connections are made to the first address that answers.
 func (m maker) balanced(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	if cfg.Options["lb"] != "round_robin" || m.spreads {
+	_, perCall := cfg.Options["reconnect"]
+	if cfg.Options["lb"] != "round_robin" || m.spreads && !perCall {
 		return m.conn(cfg)
 	}
-	return balance.New(cfg, m.conn)
+	return balance.New(cfg, m.toOne)
+}
+
+// toOne makes a connection to one address, which has been looked up.
+func (m maker) toOne(cfg *rpc.ClientConfig) (rpc.Conn, error) {
+	one := *cfg
+	one.Lookup = nil
+	one.Options = maps.Clone(cfg.Options)
+	delete(one.Options, "lb")
+	return m.conn(&one)
 }
 
 // makers is the only place that knows every wire.

@@ -29,8 +29,8 @@ import (
 type conn struct {
 	cfg       rpc.ClientConfig
 	codec     *bytesCodec
-	transport *http.Transport
-	conns     *roundtrip.Conns
+	transport roundtrip.Carrier
+	conns     *roundtrip.Conns // all, whatever transport they are of
 	base      url.URL
 	options   []connect.ClientOption
 	compress  httpbody.Coding // of requests, and of replies if the server likes
@@ -54,7 +54,7 @@ const maxClients = 10_000
 // NewConn returns a client's connection: HTTP/2 over TLS or in cleartext, with
 // HTTP/1.1 for servers that choose it by ALPN and with the option http=1.1. Its other
 // options are protocol (connect, grpc-web), codec (a name of cfg.Codecs),
-// compression (gzip, br, zstd), compressmin and get.
+// compression (gzip, br, zstd), compressmin, get and reconnect.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	named, err := cfg.Codec(rpc.Protobuf)
 	if err != nil {
@@ -119,22 +119,50 @@ func (c *conn) makeTransport() error {
 		c.base.Scheme = "https"
 	}
 	pacer := new(rpc.Pacer)
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return pacer.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return c.cfg.Dial(ctx, alpn...) })
+	if _, perCall := c.cfg.Options["reconnect"]; perCall {
+		c.transport = &roundtrip.Fresh{New: func() roundtrip.Carrier { return newTransport(&c.cfg, pacer, protocols, alpn, true) }}
+	} else {
+		c.transport = newTransport(&c.cfg, pacer, protocols, alpn, false)
 	}
-	c.transport = &http.Transport{
+	return nil
+}
+
+// A transport is net/http's, and its connections.
+type transport struct {
+	*http.Transport
+	conns *roundtrip.Conns
+}
+
+// newTransport makes what carries requests over one or more versions of HTTP. once
+// says that there will be one request.
+func newTransport(cfg *rpc.ClientConfig, pacer *rpc.Pacer, protocols *http.Protocols, alpn []string, once bool) *transport {
+	t := &transport{conns: roundtrip.NewConns(cfg.DialAddr)}
+	tracked := *cfg
+	tracked.DialAddr = t.conns.DialAddr
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return pacer.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return tracked.Dial(ctx, alpn...) })
+	}
+	t.Transport = &http.Transport{
 		DialContext:            dial,
 		DialTLSContext:         dial,
 		DisableCompression:     true,
+		DisableKeepAlives:      once, // HTTP/1.1 says it to the server
 		MaxIdleConnsPerHost:    web.ClientMaxIdle,
 		IdleConnTimeout:        web.ClientIdleTimeout,
-		MaxResponseHeaderBytes: int64(web.MaxHead(c.cfg.Limits)),
+		MaxResponseHeaderBytes: int64(web.MaxHead(cfg.Limits)),
 		Protocols:              protocols,
 		// By default it is 4 MiB: so much would each stream hold whose caller
 		// does not read.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 512 << 10},
 	}
-	return nil
+	return t
+}
+
+// Close is [roundtrip.Carrier]'s.
+func (t *transport) Close() {
+	t.CloseIdleConnections() // in good order
+	t.conns.Close()
+	t.CloseIdleConnections()
 }
 
 var errClosing = status.Error(codes.Canceled, "the client connection is closing")
@@ -142,8 +170,8 @@ var errClosing = status.Error(codes.Canceled, "the client connection is closing"
 // Close ends the calls in flight, which are then Canceled, and closes all
 // connections.
 func (c *conn) Close() error {
-	c.conns.Close()
-	c.transport.CloseIdleConnections()
+	c.conns.Close() // first: from now on calls say that it is the client's doing
+	c.transport.Close()
 	return nil
 }
 

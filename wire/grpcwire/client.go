@@ -23,7 +23,7 @@ type conn struct {
 
 // NewConn makes a connection. Its options are codec (a name of cfg.Codecs),
 // compression (gzip, zstd), lb (pick_first, round_robin), serviceconfig (a file),
-// keepalive, keepalivetimeout and idle (times).
+// keepalive, keepalivetimeout and idle (times), and reconnect.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	codec, err := cfg.Codec(rpc.Protobuf)
 	if err != nil {
@@ -31,6 +31,12 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 	}
 	if len(cfg.Addrs) == 0 {
 		return nil, errors.New("no address to connect to")
+	}
+	_, each := cfg.Options["reconnect"]
+	if each {
+		with := *cfg
+		with.DialAddr = paced(cfg.DialAddr)
+		cfg = &with
 	}
 	opts, err := dialOptions(cfg)
 	if err != nil {
@@ -43,12 +49,20 @@ func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
 		grpc.WithTransportCredentials(clientCredentials(cfg)),
 		grpc.WithResolvers(hosts{cfg}),
 	)
-	cc, err := grpc.NewClient(scheme+":///"+authority(cfg.Addrs[0]), opts...)
+	dial := func() (*grpc.ClientConn, error) {
+		return grpc.NewClient(scheme+":///"+authority(cfg.Addrs[0]), opts...)
+	}
+	cc, err := dial()
 	if err != nil {
 		return nil, err
 	}
 	_, policies := cfg.Options["serviceconfig"]
-	return &conn{cc: cc, maxMetadata: cfg.Limits.MaxMetadata, retries: policies || len(cfg.GRPC) > 0}, nil
+	c := conn{cc: cc, maxMetadata: cfg.Limits.MaxMetadata, retries: policies || len(cfg.GRPC) > 0}
+	if !each {
+		return &c, nil
+	}
+	c.cc = nil
+	return &perCall{dial: dial, common: c, open: map[*once]struct{}{}}, cc.Close() // it has shown that the options are good
 }
 
 // dialOptions are what a program may replace.

@@ -31,6 +31,7 @@ type conn struct {
 	coding    httpbody.Coding // of long requests
 	wants     http.Header     // what requests say about replies
 	transport transport
+	packets   bool // the transport is HTTP/3
 	scheme    string
 	host      string // of the Host header
 	prefix    string // of all paths
@@ -45,15 +46,24 @@ type conn struct {
 // option reconnect each call opens and closes one of its own. It refuses
 // routes of cfg.Methods that the wire does not support.
 func NewConn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	return newConn(cfg, newTransport)
+	rc, err := newConn(cfg, newTransport)
+	if err != nil {
+		return nil, err
+	}
+	return rc, nil
 }
 
 // NewHTTP3Conn is [NewConn] over HTTP/3.
 func NewHTTP3Conn(cfg *rpc.ClientConfig) (rpc.Conn, error) {
-	return newConn(cfg, newHTTP3)
+	rc, err := newConn(cfg, newHTTP3)
+	if err != nil {
+		return nil, err
+	}
+	rc.packets = true
+	return rc, nil
 }
 
-func newConn(cfg *rpc.ClientConfig, over func(*rpc.ClientConfig) (transport, error)) (rpc.Conn, error) {
+func newConn(cfg *rpc.ClientConfig, over func(*rpc.ClientConfig) (transport, error)) (*conn, error) {
 	formats, err := newFormats(cfg.Codecs)
 	if err != nil {
 		return nil, fmt.Errorf("rest: %w", err)

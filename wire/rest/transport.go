@@ -21,25 +21,21 @@ import (
 
 // A transport carries the requests of a client, whose bodies are
 // [roundtrip.Body]s.
-type transport interface {
-	http.RoundTripper
-	// Close ends the requests in flight too.
-	Close()
-}
+type transport = roundtrip.Carrier
 
 // newTransport makes what carries requests over HTTP/1.1, or over HTTP/2 with the
 // option http=2.
 func newTransport(cfg *rpc.ClientConfig) (transport, error) {
 	_, perCall := cfg.Options["reconnect"]
+	pacer := new(rpc.Pacer)
 	switch version := cfg.Options["http"]; {
 	case version == "2" && perCall:
-		return nil, errors.New("a connection of HTTP/2 is for many calls: option reconnect goes with http=1.1")
+		return &roundtrip.Fresh{New: func() roundtrip.Carrier { return newHTTP2(cfg, pacer) }}, nil
 	case version == "2":
-		return newHTTP2(cfg), nil
+		return newHTTP2(cfg, pacer), nil
 	case version != "" && version != "1.1":
 		return nil, fmt.Errorf("there is no HTTP/%s among 1.1 and 2", version)
 	}
-	pacer := new(rpc.Pacer)
 	dial := func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, web.HTTP11) }
 	t := &roundtrip.Transport{
 		Dial:        func(ctx context.Context) (net.Conn, error) { return pacer.Dial(ctx, dial) },
@@ -59,11 +55,10 @@ type http2Transport struct {
 	conns *roundtrip.Conns
 }
 
-func newHTTP2(cfg *rpc.ClientConfig) *http2Transport {
+func newHTTP2(cfg *rpc.ClientConfig, pacer *rpc.Pacer) *http2Transport {
 	t := &http2Transport{conns: roundtrip.NewConns(cfg.DialAddr)}
 	tracked := *cfg
 	tracked.DialAddr = t.conns.DialAddr
-	pacer := new(rpc.Pacer)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return pacer.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return tracked.Dial(ctx, web.HTTP2) })
 	}
@@ -103,6 +98,7 @@ func (t *http2Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Close is [transport]'s.
 func (t *http2Transport) Close() {
+	t.CloseIdleConnections() // in good order
 	t.conns.Close()
 	t.CloseIdleConnections()
 }
@@ -123,9 +119,14 @@ func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
 	if cfg.TLS == nil {
 		return nil, errors.New("HTTP/3 is always over TLS")
 	}
+	pacer := new(rpc.Pacer)
 	if _, perCall := cfg.Options["reconnect"]; perCall {
-		return nil, errors.New("a connection of HTTP/3 is for many calls: option reconnect goes with HTTP/1.1")
+		return &roundtrip.Fresh{New: func() roundtrip.Carrier { return makeHTTP3(cfg, pacer) }}, nil
 	}
+	return makeHTTP3(cfg, pacer), nil
+}
+
+func makeHTTP3(cfg *rpc.ClientConfig, pacer *rpc.Pacer) http3Transport {
 	t := http3Transport{conn: new(atomic.Pointer[quic.Conn]), Transport: &http3.Transport{
 		TLSClientConfig:        cfg.TLS,
 		MaxResponseHeaderBytes: web.MaxHead(cfg.Limits),
@@ -133,7 +134,6 @@ func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
 		QUICConfig:             &quic.Config{HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: web.ClientIdleTimeout},
 		Logger:                 cfg.Logger,
 	}}
-	pacer := new(rpc.Pacer)
 	t.Dial = func(ctx context.Context, _ string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
 		if err := pacer.Begin(); err != nil {
 			return nil, err
@@ -154,7 +154,7 @@ func newHTTP3(cfg *rpc.ClientConfig) (transport, error) {
 		}
 		return nil, err
 	}
-	return t, nil
+	return t
 }
 
 // RoundTrip is [http.RoundTripper]'s. It tells a GotConn hook of the connection

@@ -25,7 +25,7 @@ import (
 // NewStream opens a stream on a WebSocket of its own, whatever its kind: what
 // else carries a server stream cannot say headers and trailers at their time.
 func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, path string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if _, packets := c.transport.(http3Transport); packets {
+	if c.packets {
 		return nil, rpc.NoStreams("rest+h3") // WebSockets over HTTP/3 (RFC 9220) are not quic-go's
 	}
 	return c.cfg.NewStream(ctx, desc, path, c.formats.json.codec, opts,
