@@ -215,7 +215,7 @@ func (f *boundField) one(out reflect.Value, v any) error {
 }
 
 func (f *boundField) needs(v any) error {
-	return fmt.Errorf("%v is needed, not %v", exprKinds[f.scalar], expr.TypeOf(v))
+	return fmt.Errorf("%s, not %v", needed(expr.Simple(exprKinds[f.scalar])), expr.TypeOf(v))
 }
 
 func (f *boundField) setTime(out reflect.Value, v any) error {

@@ -70,8 +70,8 @@ func (r *reader) noField(at Pos, m *Message, name string) {
 	r.bad(at, "%s has no field %q%s", m.Name, name, meant(name, names)).Allowed = names
 }
 
-// a puts an article before a name.
-func a(name string) string { return "a " + name }
+// a is what errors call a message.
+func a(name string) string { return "the message " + name }
 
 // fits checks that a value can have a type, as far as can be told.
 func (r *reader) fits(v *Value, label Label, s Scalar, of *Message) {
@@ -125,7 +125,7 @@ func mismatch(is, want *expr.Type) string {
 	case is.Kind == expr.Int && want.Kind == expr.Float, is.Kind == expr.String && (want.Kind == expr.Time || want.Kind == expr.Duration):
 		return ""
 	case is.Kind != want.Kind:
-		return fmt.Sprintf("%v is needed here, not %v%s", want, is, conversion(is.Kind, want.Kind))
+		return fmt.Sprintf("%s here, not %v%s", needed(want), is, conversion(is.Kind, want.Kind))
 	case want.Of != nil && is.Of != nil:
 		return mismatch(is.Of, want.Of)
 	case want.Closed && is.Name != want.Name:
@@ -140,6 +140,14 @@ func mismatch(is, want *expr.Type) string {
 		}
 	}
 	return ""
+}
+
+// needed says that a value of a type is.
+func needed(t *expr.Type) string {
+	if t.Kind == expr.Bytes {
+		return "bytes are needed"
+	}
+	return t.String() + " is needed"
 }
 
 func memberOf(t *expr.Type, name string) *expr.Type {

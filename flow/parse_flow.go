@@ -100,6 +100,9 @@ func (r *reader) readStep(o *object, names *stepNames) *Step {
 		}
 	}
 	if is == nil {
+		if o.unknown { // which was told, and may be what it was to do
+			return nil
+		}
 		r.bad(o.at, "a step must say what it does").Allowed = kinds
 		return nil
 	}

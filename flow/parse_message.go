@@ -129,7 +129,7 @@ func (r *reader) noCycles() {
 			case f.Of == nil || state[f.Of] == 2:
 			case state[f.Of] == 1:
 				i := slices.Index(path, f.Of.Name)
-				r.bad(f.Pos, "the message %s holds itself: %s", f.Of.Name, strings.Join(append(slices.Clone(path[i:]), f.Of.Name), " has a "))
+				r.bad(f.Pos, "the message %s holds itself: %s", f.Of.Name, strings.Join(append(slices.Clone(path[i:]), f.Of.Name), " has "))
 				f.Scalar, f.Of = Any, nil
 			default:
 				visit(f.Of)

@@ -245,7 +245,15 @@ func (v *Value) typeOf() *expr.Type {
 		}
 		return t
 	case List:
-		return &expr.Type{Kind: expr.List}
+		t := &expr.Type{Kind: expr.List}
+		for i, item := range v.Items {
+			if is := item.typeOf(); i == 0 {
+				t.Of = is
+			} else {
+				t.Of = expr.Common(t.Of, is)
+			}
+		}
+		return t
 	}
 	return expr.TypeOf(v.Const)
 }

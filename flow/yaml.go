@@ -141,7 +141,7 @@ func (s *source) entries(n ast.Node, what string) (all []entry, ok bool) {
 	case *ast.MappingValueNode:
 		values = []*ast.MappingValueNode{n}
 	default:
-		s.bad(start(n), "%s is a mapping of names to values, not %s", what, kindOf(n))
+		s.bad(start(n), "%s %s a mapping of names to values, not %s", what, is(what), kindOf(n))
 		return nil, false
 	}
 	for _, v := range values {
@@ -163,12 +163,22 @@ func (s *source) entries(n ast.Node, what string) (all []entry, ok bool) {
 	return all, true
 }
 
+// is is the verb for one or for several.
+func is(what string) string {
+	if strings.HasSuffix(what, "s") || strings.HasSuffix(what, "data") {
+		return "are"
+	}
+	return "is"
+}
+
 // An object is a mapping whose keys are known.
 type object struct {
 	src     *source
 	what    string // "a trigger"
 	at      Pos
 	entries []entry
+	// unknown is set if it has keys that it cannot have.
+	unknown bool
 }
 
 // object reads a mapping and notes keys that it cannot have. It returns nil if it is
@@ -188,6 +198,7 @@ func (s *source) object(n ast.Node, at Pos, what string, keys ...string) *object
 		if !slices.Contains(keys, m.key) {
 			e := s.bad(m.at, "%s has no %q%s", what, m.key, meant(m.key, keys))
 			e.Allowed = keys
+			o.unknown = true
 			continue
 		}
 		if empty(m.value) {

@@ -99,7 +99,9 @@ func (t *Type) open() bool { return t.Kind == Unknown || t.Kind == Null }
 // is reports whether a value may be of a kind.
 func (t *Type) is(kinds ...Kind) bool { return t.open() || slices.Contains(kinds, t.Kind) }
 
-// common is the type of a value that has one of two.
+// Common is the type of a value that has one of two.
+func Common(a, b *Type) *Type { return common(a, b) }
+
 func common(a, b *Type) *Type {
 	switch {
 	case a.Kind == Null:
@@ -180,7 +182,7 @@ func kindOf(v any) Kind {
 func (t *Type) String() string {
 	switch {
 	case t.Name != "":
-		return "a " + t.Name
+		return "the message " + t.Name
 	case t.Kind == Object && len(t.Members) > 0:
 		return "an object with " + strings.Join(t.names(), ", ")
 	}
