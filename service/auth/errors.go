@@ -72,7 +72,8 @@ func (s *Service) refused(ctx context.Context, name string, err error) error {
 	case !s.compat:
 		return unauthenticated(ctx, challenge, textLogin)
 	case errors.Is(err, users.ErrDisabled):
-		return status.Error(codes.PermissionDenied, compatDisabled(name))
+		// Not 403, which the REST service did not have.
+		return unauthenticated(ctx, challenge, compatDisabled(name))
 	case errors.Is(err, users.ErrUnknown):
 		return unauthenticated(ctx, challenge, compatUnknown)
 	}

@@ -96,26 +96,41 @@ func (g *Guard) session(ctx context.Context) (*Session, error) {
 }
 
 func (g *Guard) sessionOf(ctx context.Context, text string) (*Session, error) {
-	begin := time.Now()
-	session, result, err := g.verify(ctx, text)
-	g.counts.verifies[result].add(time.Since(begin))
-	return session, err
+	session, result := g.look(text)
+	switch result {
+	case VerifyOK:
+		return session, nil
+	case VerifyMissing:
+		return nil, unauthenticated(ctx, challenge, g.text(textNoToken))
+	case VerifyForbidden:
+		setHeader(ctx, "www-authenticate", challengeScope)
+		return nil, status.Error(codes.PermissionDenied, textForbidden)
+	}
+	// Which it is, is not told: whoever made the token knows better.
+	return nil, unauthenticated(ctx, challengeInvalid, g.text(textToken))
 }
 
-func (g *Guard) verify(ctx context.Context, text string) (*Session, VerifyResult, error) {
+// look counts what it finds. The session is nil unless the result is VerifyOK.
+func (g *Guard) look(text string) (*Session, VerifyResult) {
+	begin := time.Now()
+	session, result := g.verify(text)
+	g.counts.verifies[result].add(time.Since(begin))
+	return session, result
+}
+
+func (g *Guard) verify(text string) (*Session, VerifyResult) {
 	if text == "" {
-		return nil, VerifyMissing, unauthenticated(ctx, challenge, g.text(textNoToken))
+		return nil, VerifyMissing
 	}
 	claims, err := g.tokens.Verify(text)
-	if err != nil { // which is not told: whoever made the token knows better
-		return nil, refusedFor(err), unauthenticated(ctx, challengeInvalid, g.text(textToken))
+	if err != nil {
+		return nil, refusedFor(err)
 	}
 	session := sessionOf(&claims)
 	if len(g.roles) > 0 && !slices.ContainsFunc(g.roles, func(r string) bool { return slices.Contains(session.Roles, r) }) {
-		setHeader(ctx, "www-authenticate", challengeScope)
-		return nil, VerifyForbidden, status.Error(codes.PermissionDenied, textForbidden)
+		return nil, VerifyForbidden
 	}
-	return session, VerifyOK, nil
+	return session, VerifyOK
 }
 
 func (g *Guard) text(ours string) string {
