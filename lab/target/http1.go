@@ -160,7 +160,7 @@ func (h *HTTP1) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.Cal
 	h.render(request)
 	for {
 		if h.closed {
-			return status.Error(codes.Canceled, "the connection is closed")
+			return errClosed
 		}
 		again, err := h.try(ctx, request, response)
 		if err == nil {
@@ -243,7 +243,10 @@ func idempotent(method string) bool {
 	return false
 }
 
-func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+// isTimeout knows fasthttp's error for it, too.
+func isTimeout(err error) bool {
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, fasthttp.ErrTimeout)
+}
 
 func (h *HTTP1) connect(ctx context.Context, deadline time.Time) error {
 	if until := time.Now().Add(dialTimeout); deadline.IsZero() || until.Before(deadline) {
@@ -256,10 +259,13 @@ func (h *HTTP1) connect(ctx context.Context, deadline time.Time) error {
 		return err
 	}
 	nc = &counted{nc, &h.sent, &h.read}
-	if h.config.TLS != nil {
+	if h.config.Target.TLS {
 		secure := tls.Client(nc, h.config.TLS)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			_ = nc.Close() // the handshake's error is the one to tell
+			if errors.Is(err, io.EOF) {
+				return errors.New("TLS: the server closed the connection in the handshake: perhaps it has no TLS, and the URL is http://")
+			}
 			return fmt.Errorf("TLS: %w", err)
 		}
 		nc = secure
@@ -274,6 +280,9 @@ func (h *HTTP1) statusOf(ctx context.Context, err error) error {
 }
 
 func httpStatus(ctx context.Context, err error, c HTTPConfig) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return status.Error(codes.Canceled, context.Canceled.Error())
