@@ -20,6 +20,7 @@ type loadRequest struct {
 	Header     []string      `short:"H" aliases:"meta" placeholder:"KEY:VALUE" sep:"none" help:"A header, or metadata, to send; the value is a template. Repeat it for more. --meta is the same."`
 	Data       string        `type:"existingfile" placeholder:"FILE" help:"Rows whose columns templates take: .csv with a head, or .jsonl, one object a line."`
 	Order      string        `enum:"sequential,random,unique," default:"" placeholder:"ORDER" help:"Which row comes next: sequential (the default), random, or unique, so that no two callers share one."`
+	Set        []string      `sep:"none" placeholder:"NAME=VALUE" help:"A variable that gets its value, a template, before each call: id={{uuid}} makes {{id}} the same wherever the request has it. Repeat it for more."`
 	Mix        string        `type:"existingfile" placeholder:"FILE" help:"Call the operations of this YAML file, by weights or as sessions, in place of one METHOD (docs/spec/load.md)."`
 	Expect     []string      `placeholder:"STATUS" help:"The statuses of right replies: 200, 2xx, 404 of a URL (default 2xx), OK, NOT_FOUND of methods (default OK)."`
 	ExpectJSON []string      `name:"expect-json" sep:"none" placeholder:"PATH=VALUE" help:"A value that right replies have: result=41, items[0].name=Ada. Repeat it for more."`
@@ -79,9 +80,28 @@ func (c *loadCmd) scenario(a *app, to *endpoint) (*scenario.File, error) {
 		order := data.Order(cmp.Or(c.Order, string(data.Sequential)))
 		f.Data = &scenario.Data{File: scenario.Text{Text: display(c.Data), From: data.Origin{Name: "--data"}}, Order: order}
 	}
+	variables, err := c.variables()
+	if err != nil {
+		return nil, err
+	}
+	f.Set = append(f.Set, variables...)
 	headers, err := c.headers()
 	f.Headers = append(f.Headers, headers...)
 	return f, err
+}
+
+// variables are those of --set. Those of a mix file have their values when these get
+// theirs.
+func (c *loadCmd) variables() ([]scenario.Field, error) {
+	var all []scenario.Field
+	for _, text := range c.Set {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" || strings.ContainsAny(name, " \t\"{}") {
+			return nil, usagef("--set %q is not NAME=VALUE, such as id={{uuid}}", text)
+		}
+		all = append(all, scenario.Field{Name: name, Value: scenario.Text{Text: value, From: data.Origin{Name: "--set " + name}}})
+	}
+	return all, nil
 }
 
 // operation is the one that the flags name.

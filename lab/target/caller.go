@@ -32,9 +32,9 @@ type caller struct {
 
 // Next is load.Caller's.
 func (c *caller) Next() (path string, in, out any) {
+	c.state.BeginCall()
 	op := c.advance()
 	c.answered = false
-	c.state.BeginCall()
 	c.work.assign(op.set, c.state)
 	c.wants = c.wants[:0]
 	for i := range op.checks {

@@ -301,11 +301,11 @@ func (c *compiler) http(op *operation, o *scenario.Operation, fields []scenario.
 	if !strings.HasPrefix(path.Text, "/") && !strings.HasPrefix(path.Text, "{{") {
 		return path.From.At(path.Text, 0, "the path begins with a slash")
 	}
-	if i := strings.IndexFunc(outside(path.Text), notInPaths); i >= 0 {
-		return path.From.At(path.Text, i, "a path has no %q: write it percent-encoded, such as %%20 for a space", path.Text[i])
-	}
 	if h.path, err = c.template(path, data.InURL); err != nil {
 		return err
+	}
+	if i := strings.IndexFunc(outside(path.Text), notInPaths); i >= 0 {
+		return path.From.At(path.Text, i, "a path has no %q: write it percent-encoded, such as %%20 for a space", path.Text[i])
 	}
 	h.statuses, err = httpStatuses(o.Expect.Status)
 	op.http = h
