@@ -17,6 +17,9 @@ var ErrFull = errors.New("token: the register is full")
 // takes some 200 bytes of memory.
 const maxRegister = 1 << 20
 
+// spare is how many entries may be over before any is forgotten.
+const spare = 1024
+
 // usedEvery is how often the last use of an API token is noted.
 const usedEvery = time.Minute
 
@@ -32,6 +35,7 @@ type Register struct {
 	byID   map[string]*apiEntry
 	prune  int   // how many may be there until they are pruned again
 	most   int   // how many of either there may be
+	spare  int   // how many that are over are kept until it is worth to look for them
 	first  int64 // when the time of the first that are left is over, if it was full
 
 	writing sync.Mutex // changes come one at a time
@@ -51,7 +55,7 @@ func NewRegister() *Register {
 
 func (r *Register) reset() {
 	r.gone, r.tokens, r.byID = map[string]int64{}, map[[sha256.Size]byte]*apiEntry{}, map[string]*apiEntry{}
-	r.prune, r.most = 1024, maxRegister
+	r.prune, r.most, r.spare = spare, maxRegister, spare
 }
 
 // revoked is asked at each Verify.
@@ -134,7 +138,7 @@ func (r *Register) pruneTo(now time.Time) {
 		return
 	}
 	r.forget(now)
-	r.prune = 2*(len(r.gone)+len(r.tokens)) + 1024
+	r.prune = 2*(len(r.gone)+len(r.tokens)) + r.spare
 	r.first = now.Unix()
 	if full {
 		r.first = r.nextOver()

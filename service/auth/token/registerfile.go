@@ -218,7 +218,7 @@ func (f *registerFile) begin(r *Register) (unlock func(), err error) {
 
 // append adds a line to the file.
 func (f *registerFile) append(r *Register, e entry, now time.Time) error {
-	if f.head == "" || f.lines > 2*(len(r.gone)+len(r.byID))+1024 {
+	if f.head == "" || f.lines > 2*(len(r.gone)+len(r.byID))+r.spare {
 		if err := f.rewrite(r, now); err != nil {
 			return err
 		}
