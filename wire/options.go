@@ -55,6 +55,7 @@ var options = []OptionDoc{
 	{"idle", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws", "msgpackrpc", "grpc", "any"}, nil, "TIME", "close a connection that has had no call for so long, such as 5m (default never; a client of grpc 30m)", anySide},
 	{"framing", []string{"jsonrpc+tcp", "jsonrpc+unix"}, []string{"line", "header", "netstring", "concat"}, "", "how messages are told apart (default line; a server's default is whatever the client begins with)", anySide},
 	{"version", []string{"jsonrpc", "any"}, []string{"2.0", "1.0"}, "", "the version of JSON-RPC (default 2.0); a server of 1.0 answers both", anySide},
+	{"replies", []string{"jsonrpc+http"}, []string{"envelope", "bare"}, "", "reply with JSON-RPC's envelope, or at /METHOD with {\"result\":…} or {\"error\":…} alone (default envelope)", serveSide},
 	{"bytes", []string{"rest", "jsonrpc", "grpc", "connect", "any"}, []string{"base64", "array"}, "", "how bytes are written in JSON (default base64); both are always read", anySide},
 	{"discover", []string{"jsonrpc", "any"}, []string{"on", "off"}, "", "answer rpc.discover with an OpenRPC document (default on)", serveSide},
 	{"cancel", []string{"jsonrpc+tcp", "jsonrpc+unix", "jsonrpc+ws"}, []string{"on", "off"}, "", "tell the server when a call is given up (default on)", dialSide},

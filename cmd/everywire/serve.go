@@ -58,6 +58,9 @@ func (*serveCmd) Help() string {
   everywire serve arith --on jsonrpc+tcp://:7070
   printf '{"jsonrpc":"2.0","method":"sum","params":[20,21],"id":1}\n' | nc -N localhost 7070
 
+  everywire serve arith --on 'jsonrpc+http://:9092?replies=bare'
+  curl localhost:9092/sum --json '{"jsonrpc":"2.0","method":"sum","params":[20,21],"id":1}'
+
   everywire serve kv --on any://:8080                    # every wire on one port
 
   everywire serve --lab :7700                            # for compare --server on another machine

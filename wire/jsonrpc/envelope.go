@@ -25,6 +25,9 @@ type request struct {
 	unknown error
 	// v1 is set for a request of JSON-RPC 1.0, which gets its reply in that form.
 	v1 bool
+	// bare is set if the reply has no envelope, misfit if params were not what the
+	// method takes.
+	bare, misfit bool
 	// response is set for what looks like a response.
 	response bool
 }

@@ -42,7 +42,7 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 	path := pathOf(cfg.Path)
 	return web.NewServer(web.Config{
 		Handler: cfg.Around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path && !h.ServesPath(r.URL.Path) {
+			if !h.bare && r.URL.Path != path && !h.ServesPath(r.URL.Path) {
 				h.httpError(w, r, http.StatusNotFound, code.InvalidRequest, fmt.Sprintf("JSON-RPC is at %s, not at %s", path, r.URL.Path))
 				return
 			}
@@ -57,6 +57,8 @@ func NewHTTPServer(cfg *rpc.ServerConfig) (rpc.Server, error) {
 type handler struct {
 	service *service
 	cors    *origin.Policy
+	bare    bool   // replies are bare
+	path    string // before that of a method, if they are
 }
 
 // ServesPath reports whether a method declares that JSON-RPC is answered at path.
@@ -81,7 +83,12 @@ func newHandler(cfg *rpc.ServerConfig) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &handler{s, cors}, nil
+	bare, err := isBare(cfg.Options)
+	if err != nil {
+		return nil, err
+	}
+	s.nobody.bare = bare
+	return &handler{s, cors, bare, cfg.Path}, nil
 }
 
 // An exchange holds what one HTTP request needs; it is reused.
@@ -141,7 +148,7 @@ func (h *handler) acceptable(w http.ResponseWriter, r *http.Request, x *exchange
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		h.httpError(w, r, http.StatusMethodNotAllowed, code.InvalidRequest, "JSON-RPC is POST, not "+r.Method)
-	case !isJSON(r.Header.Get("Content-Type")):
+	case !isJSON(r.Header.Get("Content-Type")) && !(h.bare && unnamed(r)):
 		h.httpError(w, r, http.StatusUnsupportedMediaType, code.InvalidRequest,
 			fmt.Sprintf("content type %q is not application/json, application/json-rpc or application/jsonrequest", r.Header.Get("Content-Type")))
 	case len(r.Header["Content-Type"]) > 1:
@@ -211,10 +218,16 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x 
 	case err != nil:
 		httpStatus = s.nobody.errorStatus()
 		out = s.appendTextError(out, err)
-	case !x.text.batch:
+	case !x.text.batch || h.bare:
 		var outcome *rpc.Outcome
-		out, outcome = h.single(w, r, who, &requests[0], out)
-		if outcome == nil || outcome.Status.Code() != codes.OK {
+		if h.bare {
+			out, outcome = h.bareAnswer(w, r, who, x, out)
+		} else {
+			out, outcome = h.single(w, r, who, &requests[0], out)
+		}
+		if h.bare && outcome == nil {
+			httpStatus = http.StatusBadRequest // nothing has run
+		} else if outcome == nil || outcome.Status.Code() != codes.OK {
 			httpStatus = requests[0].errorStatus()
 		}
 		if outcome != nil {
@@ -243,9 +256,13 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who *caller, x 
 }
 
 // errorStatus is the status of HTTP with an error of JSON-RPC: HTTP did what it
-// should. Servers of JSON-RPC 1.0 say 400, and their clients look at that.
+// should. Servers of JSON-RPC 1.0 say 400, and their clients look at that. Bare replies
+// say whose the fault is.
 func (r *request) errorStatus() int {
-	if r.v1 {
+	switch {
+	case r.bare && r.method != nil && !r.misfit: // a handler was asked
+		return http.StatusInternalServerError
+	case r.v1 || r.bare:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK

@@ -17,7 +17,7 @@ const (
 
 // appendResultHead begins a reply with a result, which follows.
 func (r *request) appendResultHead(dst []byte) []byte {
-	if r.v1 {
+	if r.v1 || r.bare {
 		return append(dst, replyHeadV1...)
 	}
 	return append(dst, replyHead...)
@@ -25,6 +25,9 @@ func (r *request) appendResultHead(dst []byte) []byte {
 
 // appendResultEnd completes what appendResultHead began.
 func (r *request) appendResultEnd(dst []byte) []byte {
+	if r.bare {
+		return append(dst, '}')
+	}
 	if r.v1 {
 		dst = append(dst, `,"error":null`...)
 	}
@@ -33,6 +36,9 @@ func (r *request) appendResultEnd(dst []byte) []byte {
 
 // appendStatus appends a reply with an error.
 func (r *request) appendStatus(dst []byte, s *status.Status) []byte {
+	if r.bare {
+		return appendBareError(dst, s.Message())
+	}
 	if r.v1 {
 		return r.appendErrorV1(dst, s.Message())
 	}
@@ -41,6 +47,9 @@ func (r *request) appendStatus(dst []byte, s *status.Status) []byte {
 
 // appendFailure appends a reply with an error of the protocol itself.
 func (r *request) appendFailure(dst []byte, number int, message string) []byte {
+	if r.bare {
+		return appendBareError(dst, message)
+	}
 	if r.v1 {
 		return r.appendErrorV1(dst, message)
 	}

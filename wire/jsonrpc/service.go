@@ -201,6 +201,7 @@ func (c *call) decode(v any) error {
 		err = c.service.codec.Decode(msg, v)
 	}
 	keepScratch(scratch)
+	c.req.misfit = err != nil
 	return err
 }
 

@@ -38,7 +38,10 @@ const web = (port) => ({
     const request = http.request({ port, host: '127.0.0.1', method: 'POST', path: '/' + message.method, headers, agent: false }, (response) => {
       let text = ''
       response.on('data', (chunk) => { text += chunk })
-      response.on('end', () => resolve(response.statusCode === 200 ? JSON.parse(text) : { status: response.statusCode }))
+      response.on('end', () => {
+        const body = JSON.parse(text)
+        resolve(response.statusCode === 200 ? body : { status: response.statusCode, body })
+      })
     })
     request.on('error', reject)
     request.end(body)
@@ -62,7 +65,9 @@ run(async ({ wire, port, calls }) => {
   const many = await send({ jsonrpc: '2.0', method: 'sum', params: Array(1 << 19).fill(1), id: 4 }) // 1 MiB of JSON
   results.many = many.result
   results.unknown = await send({ jsonrpc: '2.0', method: 'nope', params: [20, 21], id: 5 })
-  results.wrongParams = (await send({ jsonrpc: '2.0', method: 'sum', params: ['x'], id: 6 })).error.code
+  const wrong = await send({ jsonrpc: '2.0', method: 'sum', params: ['x'], id: 6 })
+  results.wrongParams = wrong.error ? wrong.error.code : wrong.status
+  results.inherited = await send({ jsonrpc: '2.0', method: 'toString', params: [20, 21], id: 7 })
   close()
   return results
 })
