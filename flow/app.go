@@ -64,10 +64,8 @@ func New(file *File, o Options) (*App, error) {
 		full: make(chan struct{}), conns: map[string]Conn{},
 	}
 	a.methods = everywire.NewRegistry(everywire.WithLogger(o.Logger))
-	for _, m := range file.Methods {
-		if err := a.register(a.methods, m, notServed); err != nil {
-			return nil, err
-		}
+	if err := a.describe(); err != nil {
+		return nil, err
 	}
 	for _, f := range file.Flows {
 		a.flows[f] = new(compiled) // flows name each other
@@ -91,13 +89,33 @@ func New(file *File, o Options) (*App, error) {
 	return a, nil
 }
 
+// describe registers all methods, and looks at their routes.
+func (a *App) describe() error {
+	var errs Errors
+	for _, m := range a.file.Methods {
+		if err := a.register(a.methods, m, notServed); err != nil {
+			return err
+		}
+		if m.Verb == "" || a.options.Route == nil {
+			continue
+		}
+		alone := everywire.NewRegistry(everywire.WithLogger(a.log))
+		if err := a.register(alone, m, notServed); err != nil {
+			return err
+		}
+		if err := a.options.Route(alone); err != nil {
+			errs = append(errs, a.file.src.errorAt(m.RoutePos, err.Error()))
+		}
+	}
+	return errs.err()
+}
+
 // notServed is the handler of methods that are only described.
 func notServed(context.Context, any) (any, error) {
 	return nil, status.Error(codes.Unimplemented, "the method is only described")
 }
 
-// register adds a method to a registry, which panics at what it cannot have, such as
-// a route with a field that the message lacks.
+// register adds a method to a registry, which panics at what it cannot have.
 func (a *App) register(reg *everywire.Registry, m *Method, handler func(context.Context, any) (any, error)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

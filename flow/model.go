@@ -113,6 +113,7 @@ type Method struct {
 	Request, Reply *Message
 	// Verb and Path are the method's REST route beside the default one, or "".
 	Verb, Path  string
+	RoutePos    Pos
 	Idempotency everywire.Idempotency
 }
 

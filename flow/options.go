@@ -19,6 +19,9 @@ type Options struct {
 	// Serve serves methods on a target until the context ends, and then lets the
 	// calls in flight finish. Without it the file cannot serve.
 	Serve func(ctx context.Context, methods *everywire.Registry, target string) (Server, error)
+	// Route says what is wrong with the route of a method, which is alone in method. It
+	// may be nil: what is wrong is then found when the method is served.
+	Route func(method *everywire.Registry) error
 	// Ready is called when all methods are served. Timers begin when it returns, so
 	// that one app can wait for others that it calls; it may be nil, and returns when
 	// ctx ends.

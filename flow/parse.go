@@ -221,6 +221,7 @@ func (r *reader) readMethod(m *Method, o *object) {
 	}
 	if e := o.get("route"); e != nil {
 		text, _ := scalar(e.value)
+		m.RoutePos = start(e.value)
 		verb, path, ok := strings.Cut(text, " ")
 		switch {
 		case !ok || !strings.HasPrefix(path, "/"):

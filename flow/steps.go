@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -165,8 +166,13 @@ func (a *App) invoke(s *Step) (action, error) {
 	}, nil
 }
 
+var errNotConnected = errors.New("flow: the app is not connected: call Connect first")
+
 // call makes a call and returns its reply as a value.
 func (a *App) call(ctx context.Context, i *invoke, values []any) (any, error) {
+	if i.conn == nil {
+		return nil, errNotConnected
+	}
 	var request any = map[string]any{}
 	if i.def.Request != nil {
 		var err error

@@ -371,6 +371,7 @@ func runApps(ctx context.Context, stop context.CancelFunc, apps []*flow.App) err
 func flowOptions(logger *slog.Logger, seen *observer, drain time.Duration) flow.Options {
 	return flow.Options{
 		Logger: logger,
+		Route:  checkRoute,
 		Dial: func(target string, methods *everywire.Registry) (flow.Conn, error) {
 			return wire.Dial(target, append(slices.Clone(seen.calls), wire.WithMethods(methods), wire.WithCodecs(codecs()...))...)
 		},
@@ -389,3 +390,16 @@ func flowOptions(logger *slog.Logger, seen *observer, drain time.Duration) flow.
 type flowServer struct{ *wire.Server }
 
 func (s flowServer) Addr() string { return s.Targets()[0].String() }
+
+// checkRoute asks the wire REST, which knows what a route may be.
+func checkRoute(method *everywire.Registry) error {
+	_, err := wire.NewHandler(method, "rest", wire.WithLogger(slog.New(slog.DiscardHandler)))
+	var bad *wire.TargetError
+	if errors.As(err, &bad) {
+		err = errors.New(bad.Reason) // of a target that is not the user's
+	}
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "rest: "))
+}
