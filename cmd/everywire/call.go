@@ -40,8 +40,8 @@ func (*callCmd) Help() string {
   everywire call grpc://localhost:9090 io.grpc.KeyValueService/Retrieve '{"key":"a2V5"}'
   everywire call 'jsonrpc+http://localhost:8081/rpc' echo.Echo/Echo '[1,2,3]' -v
   everywire call 'msgpackrpc+tcp://localhost:7071?meta=on' echo.Echo/Echo - -H k:v <order.json
-  everywire call grpc://localhost:50051 helloworld.Greeter/SayHello '{"name":"x"}'   any gRPC server
-  everywire call jsonrpc+http://localhost:3000/ sum '[20,21]'                        any JSON-RPC server
+  everywire call grpc://localhost:50051 helloworld.Greeter/SayHello '{"name":"x"}'  any server
+  everywire call jsonrpc+http://localhost:3000/ sum '[20,21]'
 
 The reply is JSON on standard output; of a method that streams replies each is a line. An error is one line
 on standard error: the status code, the message and its details; the exit status is then 1. The types of the

@@ -38,7 +38,7 @@ Examples:
   everywire load 'http://localhost:8080/users/{{id}}' --data users.csv --expect 200,404
   everywire load grpc://localhost:50051 helloworld.Greeter/SayHello -b '{"name":"{{string 8}}"}'
   everywire load jsonrpc+http://localhost:3000/ sum -b '[{{int 1 99}},{{int 1 99}}]' -c 50
-  everywire load rest://localhost:8080 arith.Arith/Sum -b '{"numbers":[20,21]}' --expect-json sum=41
+  everywire load rest://localhost:8080 arith.Arith/Sum -b '{"numbers":[2,3]}' --expect-json sum=5
   everywire load grpc://localhost:9090 --mix shop.yaml --callers 50 --calls 2000 --ramp 5s
   everywire load http://localhost:8080/ --rate 500 --duration 1m --poisson
   everywire load http://localhost:8080/ --rate 100..1000/30s,1000/1m --fail 'intended.p99>20ms'

@@ -54,6 +54,7 @@ func TestLoadProgressElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := timeline.New(timeline.Config{Callers: 1, Live: true})
 		p := startLoadProgress(&b, progressPlain, 25*time.Second, c.Live)
+		time.Sleep(500 * time.Millisecond) // so that calls and lines are never at the same moment
 		for range 25 {
 			time.Sleep(time.Second)
 			now := time.Since(p.start)

@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 
 // Every command has help with examples that fits a terminal.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{}, {"--help"}, {"compare", "--help"}, {"serve", "--help"}, {"call", "--help"}, {"report", "--help"}, {"targets", "--help"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"compare", "--help"}, {"serve", "--help"}, {"call", "--help"}, {"load", "--help"}, {"report", "--help"}, {"targets", "--help"}} {
 		stdout, stderr, status := command(t, "", args...)
 		if status != exitOK || stderr != "" {
 			t.Errorf("%q: status %d, %q on standard error", args, status, stderr)

@@ -88,7 +88,8 @@ func (c *Collector) Sample(s load.Sample) {
 	}
 }
 
-func (c *Collector) shard(caller int) *shard { return &c.shards[caller%len(c.shards)] }
+// shard is a caller's. Calls that were given up at the end of a load are nobody's, -1.
+func (c *Collector) shard(caller int) *shard { return &c.shards[max(0, caller)%len(c.shards)] }
 
 // end counts a call that ended.
 func (c *cell) end(s *load.Sample, open bool) {

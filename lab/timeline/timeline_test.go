@@ -63,6 +63,10 @@ func genSamples(t *rapid.T, callers int, seconds float64, open bool) []load.Samp
 			if open {
 				s.End, s.Dropped = s.Begin, true
 			}
+		case 3:
+			if open { // given up at the end, when it was nobody's
+				s.End, s.Dropped, s.Caller = s.Begin, true, -1
+			}
 		}
 		s.Censored = s.End > end
 		samples = append(samples, s)
