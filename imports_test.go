@@ -149,6 +149,11 @@ var importRules = []importRule{
 		reason:    "a flow names targets and knows no wire: who dials and serves is given to it, and so is who observes",
 	},
 	{
+		dirs: []string{"flow/flogo", "flow/draw"}, ours: []string{"flow", "flow/expr"},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "files are read and drawn without running anything",
+	},
+	{
 		dirs: []string{"flow/flowmetrics"}, ours: []string{"flow"},
 		reason: "metrics of flows are made from what every observer sees",
 	},
@@ -167,6 +172,11 @@ var importRules = []importRule{
 	{
 		dirs: []string{"lab/report"}, ours: []string{"lab/plan", "lab/record", "lab/stats"},
 		reason: "a report can be remade from its record alone",
+	},
+	{
+		dirs: []string{"lab/loadreport"}, ours: []string{"lab/plan", "lab/record", "lab/report", "lab/stats", "lab/threshold"},
+		forbidden: []string{"google.golang.org/grpc", "net/http"},
+		reason:    "a load's report can be remade from its record alone",
 	},
 	{
 		dirs: []string{"lab/threshold"}, ours: []string{"lab/record", "lab/stats"},
