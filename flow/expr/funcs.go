@@ -90,10 +90,16 @@ func (c *compiler) call(n call) (code, *Error) {
 func (f function) code(n call, args []code) (code, *Error) {
 	out := code{typ: f.typ, run: func(env []any) (any, error) {
 		values := make([]any, len(args))
+		texts := 0
 		for i, a := range args {
 			v, err := a.run(env)
 			if err != nil {
 				return nil, err
+			}
+			if s, ok := v.(string); ok { // so that many long ones are not there at once
+				if texts += len(s); texts > MaxText {
+					return nil, errorf(n.at(), "%s: %s", n.name, tooLong().Text)
+				}
 			}
 			want := f.kinds[min(i, len(f.kinds)-1)]
 			if got := kindOf(v); want != Unknown && got != want {
