@@ -95,7 +95,11 @@ func (c *loadCmd) Run(a *app) (err error) {
 	}
 	defer outs.discard()
 	made, err := c.make(a, to, work, p, outs)
-	if err != nil {
+	switch {
+	case err != nil && a.ctx.Err() != nil:
+		fmt.Fprintln(a.stderr, "interrupted before anything was measured")
+		return errInterrupted
+	case err != nil:
 		return err
 	}
 	if err := outs.report(a, made); err != nil {

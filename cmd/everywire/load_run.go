@@ -57,9 +57,8 @@ func (l *loading) run(a *app) (*record.Trial, error) {
 			return nil, err
 		}
 	}
-	if a.ctx.Err() != nil {
-		fmt.Fprintln(a.stderr, "interrupted before anything was measured")
-		return nil, errInterrupted
+	if err := a.ctx.Err(); err != nil {
+		return nil, err
 	}
 	return l.measure(ctx, a, config)
 }

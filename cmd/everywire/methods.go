@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/describe/source"
@@ -120,6 +121,9 @@ func (f *finder) dynamic(ctx context.Context, name string) (*target.Method, erro
 		}
 		names = append(names, m.FullName())
 	}
+	if m, err := f.hidden(ctx, name); m != nil || err != nil {
+		return m, err
+	}
 	slices.Sort(names)
 	return nil, usagef("there is no method %s: there are %s", name, strings.Join(names, ", "))
 }
@@ -142,16 +146,48 @@ func (f *finder) read(ctx context.Context) ([]*everywire.Method, error) {
 	case f.target.Wire != "grpc":
 		return nil, usagef("protobuf needs the types of the method, and servers of the wire %s cannot be asked for them: give them by --proto or --descriptor-set, or use ?codec=json", f.target.Wire)
 	}
-	conn, err := wire.Dial(f.text, wire.WithCodecs(codecs()...))
+	server, done, err := f.reflect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // the call's own error is the one to tell
-	server, err := source.Reflect(ctx, conn)
-	if err != nil {
-		return nil, fmt.Errorf("the method's types, of the server's reflection: %w (--proto and --descriptor-set give them, ?codec=json needs none)", err)
-	}
+	defer done()
 	return server.Methods()
+}
+
+// reflect asks the server, until done is called.
+func (f *finder) reflect(ctx context.Context) (server *source.Server, done func(), err error) {
+	conn, err := wire.Dial(f.text, wire.WithCodecs(codecs()...))
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() { _ = conn.Close() } // the call's own error is the one to tell
+	if server, err = source.Reflect(ctx, conn); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("the method's types, of the server's reflection: %w (--proto and --descriptor-set give them, ?codec=json needs none)", err)
+	}
+	return server, done, nil
+}
+
+// hidden finds a method of a service that lists leave out: grpc.health.v1.Health, and
+// others named grpc.*. It is nil if there is none.
+func (f *finder) hidden(ctx context.Context, name string) (*target.Method, error) {
+	service, method, _ := strings.Cut(name, "/")
+	if !strings.HasPrefix(service, "grpc.") || len(f.flags.Proto) > 0 || f.flags.DescriptorSet != "" || f.target.Wire != "grpc" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	server, done, err := f.reflect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	found, err := server.Service(service)
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // which services there are is told then
+	}
+	if m := found.Methods().ByName(protoreflect.Name(method)); m != nil {
+		return target.Dynamic(m), nil
+	}
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // readProto reads .proto files, by the paths that they have below the folders of

@@ -99,7 +99,7 @@ func TestServeAndCall(t *testing.T) {
 			t.Errorf("delete over %v: status %d", from, status)
 		}
 		_, errs, status := command(t, "", "call", from.String(), "io.grpc.KeyValueService/Retrieve", `{"key":`+key+`}`)
-		if status != exitFailure || !strings.HasPrefix(errs, "everywire: NotFound: key ") {
+		if status != exitFailure || !strings.HasPrefix(errs, "everywire: NOT_FOUND: key ") {
 			t.Errorf("retrieve of a deleted key over %v: status %d, %q", from, status, errs)
 		}
 	}
@@ -119,7 +119,7 @@ func TestCallUnknownMethodsAndDocuments(t *testing.T) {
 			target.Options = map[string]string{"codec": "json"}
 		}
 		_, errs, status := command(t, "", "call", target.String(), "no.Such/Method", `{"a":1}`)
-		if status != exitFailure || !strings.HasPrefix(errs, "everywire: Unimplemented: ") {
+		if status != exitFailure || !strings.HasPrefix(errs, "everywire: UNIMPLEMENTED: ") {
 			t.Errorf("an unknown method over %v: status %d, %q", target, status, errs)
 		}
 	}
