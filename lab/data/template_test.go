@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -220,7 +221,11 @@ func TestValuesStayInTheirPlace(t *testing.T) {
 		unmarshal := func(text []byte, v any) error {
 			d := json.NewDecoder(bytes.NewReader(text))
 			d.UseNumber()
-			return d.Decode(v)
+			err := d.Decode(v)
+			if rest := d.InputOffset(); err == nil && rest != int64(len(text)) {
+				err = fmt.Errorf("%q follows", text[rest:])
+			}
+			return err
 		}
 		if err := unmarshal(inString.Append(nil, s), &m); err != nil || m.A != "<"+text+">" || m.B != "1" {
 			rt.Fatalf("within a string: %v, %v", m, err)
