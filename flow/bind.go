@@ -80,7 +80,7 @@ func (f *boundField) goType() reflect.Type {
 	case MapOf:
 		return reflect.MapOf(reflect.TypeFor[string](), t)
 	case Optional:
-		if f.of == nil && f.scalar != Any && f.scalar != Bytes {
+		if f.of == nil && f.scalar != Any {
 			return reflect.PointerTo(t)
 		}
 	}
@@ -320,8 +320,6 @@ func (f *boundField) single(in reflect.Value) any {
 		return f.of.object(in)
 	case f.scalar == Timestamp, f.scalar == Duration, f.scalar == Any:
 		return in.Interface()
-	case f.scalar == Bytes && f.label == Optional && in.IsNil():
-		return nil
 	}
 	switch in.Kind() {
 	case reflect.Bool:
