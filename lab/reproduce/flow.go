@@ -42,7 +42,7 @@ func flow() Article {
 			p.Shape.Stages = []plan.Stage{{For: p.Measure, From: perSecond, To: perSecond}}
 			return again(p)
 		}}},
-		Tables: []Table{{Caption: "Time of a flow", Unit: "ms", Rows: []Row{
+		Tables: []Table{{Caption: "Time of a flow, in ms", Unit: "ms", Rows: []Row{
 			{Label: "server's flow, REST", Published: 0.159, Ours: at(httpKept, stats.ServedTime)},
 			{Label: "server's flow, gRPC", Published: 0.035, Ratio: 0.035 / 0.159, Ours: at("grpc", stats.ServedTime), Base: at(httpKept, stats.ServedTime)},
 			{Label: "client's flow, REST", Published: 4.066, Ours: at(httpKept, stats.MeanTime)},

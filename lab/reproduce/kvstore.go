@@ -40,7 +40,7 @@ func kvstore() Article {
 				{Label: "JSON, base64", Published: 2202.2, Ratio: 2202.2 / 2449.8, Ours: at(delayed, kvJSON, 100), Base: at(delayed, kvProtobuf, 100)},
 				{Label: "JSON, arrays of numbers", Published: 215.883, Ratio: 215.883 / 2449.8, Ours: at(delayed, kvNumbers, 100), Base: at(delayed, kvProtobuf, 100)},
 			}},
-			{Caption: "The same without any delay", Unit: "calls/s", Rows: []Row{
+			{Caption: "Calls a second without any delay", Unit: "calls/s", Rows: []Row{
 				{Label: "protobuf, 100 in flight", Ours: at(bare, kvProtobuf, 100)},
 				{Label: "JSON, base64", Ours: at(bare, kvJSON, 100), Base: at(bare, kvProtobuf, 100)},
 				{Label: "JSON, arrays of numbers", Ours: at(bare, kvNumbers, 100), Base: at(bare, kvProtobuf, 100)},

@@ -65,7 +65,7 @@ func lightauth() Article {
 			"The article's load test could not see a refused token, which was answered as a success; here each reply is checked.",
 		},
 	}
-	latency := Table{Caption: "Average time of a call", Unit: "ms"}
+	latency := Table{Caption: "Average time of a call, in ms", Unit: "ms"}
 	rates := Table{Caption: "Calls a second", Unit: "calls/s"}
 	for _, op := range []struct {
 		name, op                  string

@@ -49,7 +49,7 @@ func relay() Article {
 				return again(p)
 			}},
 		},
-		Tables: []Table{{Caption: "Median time of a call of A, of which 10 ms are B's timer", Unit: "ms", Rows: []Row{
+		Tables: []Table{{Caption: "Median time of a call of A, in ms, of which 10 are B's timer", Unit: "ms", Rows: []Row{
 			{Label: "one B, HTTP/1.1", Published: 37, Ours: one(httpEachCall, stats.MedianTime)},
 			{Label: "one B, HTTP/1.1, connection kept", Ours: one(httpKept, stats.MedianTime), Base: one(httpEachCall, stats.MedianTime)},
 			{Label: "one B, gRPC", Published: 27, Ratio: 0.73, Ours: one("grpc", stats.MedianTime), Base: one(httpEachCall, stats.MedianTime)},
