@@ -144,7 +144,7 @@ var importRules = []importRule{
 		reason:    "expressions are texts and values; without reflection their cost can be seen in their code",
 	},
 	{
-		dirs: []string{"flow"}, ours: []string{".", "schema", "resilience", "flow/expr"},
+		dirs: []string{"flow"}, ours: []string{".", "schema", "resilience", "flow/expr", "internal/yamltree"},
 		forbidden: []string{"net/http", "github.com/prometheus"},
 		reason:    "a flow names targets and knows no wire: who dials and serves is given to it, and so is who observes",
 	},
@@ -215,7 +215,7 @@ var importRules = []importRule{
 		reason:    "templates are text, tables and documents: what they fill, a body or a message, is not theirs to know",
 	},
 	{
-		dirs: []string{"lab/scenario"}, ours: []string{"lab/data", "lab/plan"},
+		dirs: []string{"lab/scenario"}, ours: []string{"lab/data", "lab/plan", "internal/yamltree"},
 		forbidden: []string{"google.golang.org/grpc", "net/http"},
 		reason:    "a file of operations is read and checked without calling anybody",
 	},

@@ -104,7 +104,8 @@ func TestKindsOnEveryWire(t *testing.T) {
 // clientOf is a file that asks once.
 func clientOf(target string, request map[string]any) string {
 	var b strings.Builder
-	b.WriteString(kinds[:strings.Index(kinds, "triggers:")])
+	types, _, _ := strings.Cut(kinds, "triggers:")
+	b.WriteString(types)
 	fmt.Fprintf(&b, `
 triggers: {tick: {timer: {every: 1s, count: 1}, flow: ask}}
 flows:
@@ -153,7 +154,8 @@ func yaml(v any) string {
 
 // What a value cannot be is told when a run finds it, with the member that it is of.
 func TestValuesThatDoNotFit(t *testing.T) {
-	text := kinds[:strings.Index(kinds, "triggers:")] + `
+	types, _, _ := strings.Cut(kinds, "triggers:")
+	text := types + `
   b.B/Do: {}
 triggers: {do: {on: 'rest://:1', method: b.B/Do, flow: take, with: {all: '${{ trigger.request }}'}}}
 flows: {take: {inputs: {all: a.All}, steps: [{return: {reply: '${{ inputs.all.s }}'}}]}}

@@ -18,7 +18,7 @@ type Observer interface {
 }
 
 // A FlowInfo says which flow.
-type FlowInfo struct{ App, Version, Flow string }
+type FlowInfo struct{ App, Version, Flow string } //nolint:revive // it stands beside ActivityInfo and TriggerInfo
 
 // An ActivityInfo says which step of which flow. Kind is the word that stands for
 // it in the file: invoke, log, map, flow, parallel, return.

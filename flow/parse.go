@@ -14,6 +14,7 @@ import (
 
 	"github.com/everywire/everywire"
 	"github.com/everywire/everywire/flow/expr"
+	"github.com/everywire/everywire/internal/yamltree"
 )
 
 // An Assignment gives a setting another value than the file does.
@@ -97,7 +98,7 @@ func (o *object) plainText(key, example string) string {
 	if e == nil {
 		return ""
 	}
-	text, ok := scalar(e.value)
+	text, ok := yamltree.Scalar(e.value)
 	if !ok || text == "" {
 		o.src.bad(start(e.value), "%q is a text such as %s, not %s", key, example, kindOf(e.value))
 	}
@@ -110,7 +111,7 @@ func (o *object) doc() string {
 	if e == nil {
 		return ""
 	}
-	text, ok := scalar(e.value)
+	text, ok := yamltree.Scalar(e.value)
 	if !ok {
 		o.src.bad(start(e.value), "\"doc\" is a text, not %s", kindOf(e.value))
 	}
@@ -220,7 +221,7 @@ func (r *reader) readMethod(m *Method, o *object) {
 		m.Idempotency = everywire.Idempotency(i) //nolint:gosec // of three
 	}
 	if e := o.get("route"); e != nil {
-		text, _ := scalar(e.value)
+		text, _ := yamltree.Scalar(e.value)
 		m.RoutePos = start(e.value)
 		verb, path, ok := strings.Cut(text, " ")
 		switch {
@@ -239,7 +240,7 @@ func (r *reader) messageNamed(e *entry) *Message {
 	if e == nil {
 		return nil
 	}
-	name, _ := scalar(e.value)
+	name, _ := yamltree.Scalar(e.value)
 	m := r.file.Message(name)
 	if m == nil && name != "any" {
 		names := append(namesOf(r.file.Messages), "any")
@@ -324,7 +325,7 @@ func (r *reader) members(e *entry, what string) []Member {
 }
 
 func (r *reader) flowNamed(e *entry) *Flow {
-	name, _ := scalar(e.value)
+	name, _ := yamltree.Scalar(e.value)
 	f := r.flows[name]
 	if f == nil {
 		names := namesOf(r.file.Flows)
@@ -359,7 +360,7 @@ func (r *reader) readService(o *object) *Service {
 	s := new(Service)
 	if e := o.get("on"); e != nil {
 		s.OnPos = start(e.value)
-		s.On, _ = r.settings.text(e, "\"on\"", "rest://:8080")
+		s.On = r.settings.text(e, "\"on\"", "rest://:8080")
 	}
 	if e := o.need("method", "hello.Hello/Greet"); e != nil {
 		s.Method = r.methodNamed(e)
@@ -368,7 +369,7 @@ func (r *reader) readService(o *object) *Service {
 }
 
 func (r *reader) methodNamed(e *entry) *Method {
-	name, _ := scalar(e.value)
+	name, _ := yamltree.Scalar(e.value)
 	m := r.file.Method(name)
 	if m == nil {
 		names := namesOf(r.file.Methods)

@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/grpc/codes"
+
+	"github.com/everywire/everywire/internal/yamltree"
 )
 
 func (r *reader) readFlows(e *entry) {
@@ -35,7 +37,7 @@ func (r *reader) readFlow(f *Flow, o *object) {
 	if e := o.get("inputs"); e != nil {
 		all, _ := r.entries(e.value, "the inputs")
 		for _, m := range all {
-			text, ok := scalar(m.value)
+			text, ok := yamltree.Scalar(m.value)
 			if !r.nameIs(m, "an input", identifier) {
 				continue
 			}
@@ -122,7 +124,7 @@ func (n *stepNames) give(r *reader, s *Step, o *object, kind string) {
 		n.all, n.counts = map[string]Pos{}, map[string]int{}
 	}
 	if e := o.get("name"); e != nil {
-		text, _ := scalar(e.value)
+		text, _ := yamltree.Scalar(e.value)
 		if r.nameIs(entry{text, start(e.value), nil}, "a step", identifier) {
 			if at, twice := n.all[text]; twice {
 				r.bad(start(e.value), "there is another step %q, in line %d", text, at.Line)
@@ -141,7 +143,7 @@ func (n *stepNames) give(r *reader, s *Step, o *object, kind string) {
 
 // condition reads an expression that stands without marks.
 func (r *reader) condition(e *entry) *Expr {
-	text, ok := scalar(e.value)
+	text, ok := yamltree.Scalar(e.value)
 	if !ok {
 		r.bad(start(e.value), "\"when\" is an expression such as inputs.count > 1, not %s", kindOf(e.value))
 		return nil
@@ -188,7 +190,7 @@ func (r *reader) readInvoke(e *entry) *Invoke {
 	i := &Invoke{Deadline: defaultDeadline}
 	if e := o.need("target", "rest://localhost:8080"); e != nil {
 		i.TargetPos = start(e.value)
-		i.Target, _ = r.settings.text(e, "\"target\"", "rest://localhost:8080")
+		i.Target = r.settings.text(e, "\"target\"", "rest://localhost:8080")
 	}
 	if e := o.need("method", "hello.Hello/Greet"); e != nil {
 		i.Method = r.methodNamed(e)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/everywire/everywire/internal/yamltree"
 )
 
 // scalars are the types that values have, by their names; message is none.
@@ -63,7 +65,7 @@ const fieldForm = "TYPE = NUMBER, such as string = 1, repeated int64 = 2 or map<
 
 // readField reads "repeated string = 3".
 func (r *reader) readField(f *Field, e entry) bool {
-	text, ok := scalar(e.value)
+	text, ok := yamltree.Scalar(e.value)
 	left, right, hasNumber := strings.Cut(text, "=")
 	if !ok || !hasNumber {
 		at := e.at
@@ -111,7 +113,7 @@ func (r *reader) typeNamed(text string, at Pos) (label Label, of Scalar, m *Mess
 		names = append(names, string(s))
 	}
 	names = append(names, namesOf(r.file.Messages)...)
-	r.bad(at, "there is no type %q%s", name, meant(name, names)).Allowed = append(names, "optional …", "repeated …", "map<string, …>")
+	r.bad(at, "there is no type %q%s", name, meant(name, names)).Allowed = slices.Concat(names, []string{"optional …", "repeated …", "map<string, …>"})
 	return 0, "", nil, false
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/everywire/everywire/flow/expr"
+	"github.com/everywire/everywire/internal/yamltree"
 )
 
 // The marks around an expression in a text.
@@ -59,7 +60,7 @@ func (s *source) value(n ast.Node, at Pos) *Value {
 
 // text reads a text with the expressions in it.
 func (s *source) text(n ast.Node) *Value {
-	text, _ := scalar(n)
+	text, _ := yamltree.Scalar(n)
 	from, q := s.origin(n)
 	place := func(offset int) Pos { return s.place(from, q, text, offset) }
 	v := &Value{Pos: start(n), Const: text}
@@ -279,18 +280,18 @@ func (c *constant) value(e *entry) (any, bool) {
 	return x, true
 }
 
-// text is a text in which settings may stand.
-func (c *constant) text(e *entry, what, example string) (string, bool) {
+// text is a text in which settings may stand, "" if it cannot be read.
+func (c *constant) text(e *entry, what, example string) string {
 	x, ok := c.value(e)
 	if !ok {
-		return "", false
+		return ""
 	}
 	text, ok := x.(string)
 	if !ok || text == "" {
 		c.src.bad(start(e.value), "%s is a text such as %s, not %s", what, example, shown(x))
-		return "", false
+		return ""
 	}
-	return text, true
+	return text
 }
 
 // duration is a time of at least some length.

@@ -6,16 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	yamlparser "github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/everywire/everywire/flow/expr"
+	"github.com/everywire/everywire/internal/yamltree"
 )
 
-// Limits on a file. The YAML parser takes time by the square of how deeply a file
-// nests, so depth is bounded before it sees it.
+// Limits on a file.
 const (
 	// MaxFile is how many bytes a file may have.
 	MaxFile = 256 << 10
@@ -24,97 +22,27 @@ const (
 )
 
 // document reads the YAML of a file. It returns nil if it has noted an error.
-func (s *source) document(text []byte) (root ast.Node) {
+func (s *source) document(text []byte) ast.Node {
 	if len(text) > MaxFile {
 		s.bad(Pos{1, 1}, "the file has %d bytes: the limit is %d", len(text), MaxFile)
 		return nil
 	}
-	if at, deep := s.tooDeep(); deep {
-		s.bad(at, "the file nests more than %d deep", MaxNesting)
-		return nil
-	}
-	defer func() {
-		if p := recover(); p != nil { // the YAML parser is not ours, and the text may be anything
-			s.bad(Pos{1, 1}, "this is not YAML that can be read: %v", p)
-			root = nil
-		}
-	}()
-	file, err := yamlparser.ParseBytes(text, 0, yamlparser.AllowDuplicateMapKey()) // which are refused here, with both places
-	if err != nil {
-		var at yaml.Error
-		if errors.As(err, &at) {
-			s.bad(posOf(at.GetToken()), "this is not YAML: %s", at.GetMessage())
-		} else {
-			s.bad(Pos{1, 1}, "this is not YAML: %v", err)
-		}
-		return nil
-	}
-	for _, d := range file.Docs {
-		switch {
-		case d == nil || d.Body == nil:
-		case root == nil:
-			root = d.Body
-		default:
-			s.bad(start(d.Body), "a flow file is one document: this is another")
-		}
-	}
-	if root == nil {
+	root, err := yamltree.Parse(string(text), MaxNesting)
+	var bad *yamltree.Error
+	switch {
+	case errors.As(err, &bad):
+		s.bad(Pos(bad.Pos), "%s", bad.Text)
+	case root == nil:
 		s.bad(Pos{1, 1}, "the file is empty: it needs a name, triggers and flows")
 	}
 	return root
 }
 
-// tooDeep finds where brackets, or the marks of lists and keys in one line, nest too
-// deeply. It does not know quotes, and so may count brackets in texts.
-func (s *source) tooDeep() (Pos, bool) {
-	depth := 0
-	for i, line := range s.lines {
-		marks, head := 0, true
-		for j, r := range line {
-			switch r {
-			case '[', '{':
-				depth++
-			case ']', '}':
-				depth = max(depth-1, 0)
-			case '-', '?', '&', '!', '*', ':':
-				if head {
-					marks++
-				}
-			}
-			head = head && strings.ContainsRune(" -?", r)
-			if depth > 2*MaxNesting || marks > MaxNesting || j > 16*MaxNesting && head {
-				return Pos{i + 1, j + 1}, true
-			}
-		}
-	}
-	return Pos{}, false
-}
-
-// posOf is the place of a token.
-func posOf(t *token.Token) Pos {
-	if t == nil || t.Position == nil {
-		return Pos{1, 1}
-	}
-	return Pos{t.Position.Line, t.Position.Column}
-}
-
 // start is where a node begins.
-func start(n ast.Node) Pos {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		if !n.IsFlowStyle && len(n.Values) > 0 {
-			return start(n.Values[0])
-		}
-		return posOf(n.Start)
-	case *ast.MappingValueNode:
-		if n.Key != nil {
-			return posOf(n.Key.GetToken())
-		}
-	case nil:
-		return Pos{1, 1}
-	}
-	return posOf(n.GetToken())
-}
+func start(n ast.Node) Pos { return Pos(yamltree.Start(n)) }
+
+// kindOf names what a node is.
+func kindOf(n ast.Node) string { return yamltree.Kind(n, "flow files") }
 
 // empty reports whether nothing stands where a value should. null is a value.
 func empty(n ast.Node) bool {
@@ -134,13 +62,8 @@ type entry struct {
 
 // entries are the members of a mapping. What cannot be one is noted and left out.
 func (s *source) entries(n ast.Node, what string) (all []entry, ok bool) {
-	var values []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		values = n.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{n}
-	default:
+	values, ok := yamltree.Members(n)
+	if !ok {
 		s.bad(start(n), "%s %s a mapping of names to values, not %s", what, is(what), kindOf(n))
 		return nil, false
 	}
@@ -148,8 +71,8 @@ func (s *source) entries(n ast.Node, what string) (all []entry, ok bool) {
 		if v == nil || v.Key == nil {
 			continue
 		}
-		key, isText := scalar(v.Key)
-		at := posOf(v.Key.GetToken())
+		key, isText := yamltree.Scalar(v.Key)
+		at := Pos(yamltree.Of(v.Key.GetToken()))
 		if !isText {
 			s.bad(at, "a name should stand here, not %s", kindOf(v.Key))
 			continue
@@ -254,22 +177,6 @@ func (s *source) items(n ast.Node, what string) []ast.Node {
 	return list.Values
 }
 
-// scalar is the text of a single value as it is written.
-func scalar(n ast.Node) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		if n.Value == nil {
-			return "", true
-		}
-		return n.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return n.GetToken().Value, true
-	}
-	return "", false
-}
-
 // origin is where the text of a single value begins, and how it is written.
 func (s *source) origin(n ast.Node) (Pos, quoting) {
 	at := start(n)
@@ -290,29 +197,4 @@ func (s *source) origin(n ast.Node) (Pos, quoting) {
 		}
 	}
 	return at, plain
-}
-
-// kindOf names what a node is.
-func kindOf(n ast.Node) string {
-	switch n := n.(type) {
-	case nil, *ast.NullNode:
-		return "nothing"
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "a mapping"
-	case *ast.SequenceNode:
-		return "a list"
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		return "an anchor or an alias, which flow files do not have"
-	case *ast.TagNode:
-		return "a tag, which flow files do not have"
-	case *ast.IntegerNode, *ast.FloatNode:
-		return "the number " + n.GetToken().Value
-	case *ast.BoolNode:
-		return n.Token.Value
-	case *ast.InfinityNode, *ast.NanNode:
-		return "a number that is none"
-	case *ast.StringNode, *ast.LiteralNode:
-		return "a text"
-	}
-	return "something else"
 }

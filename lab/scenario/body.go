@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/everywire/everywire/internal/yamltree"
 	"github.com/everywire/everywire/lab/data"
 )
 
@@ -22,9 +23,8 @@ func (r *reader) body(n ast.Node) (text *Text, scalars []Text, err error) {
 		return nil, nil, err
 	}
 	from := data.Origin{Name: r.name}
-	if t := first(n); t != nil && t.Position != nil {
-		from.Line, from.Column = t.Position.Line, t.Position.Column
-	}
+	at := yamltree.Start(n)
+	from.Line, from.Column = at.Line, at.Column
 	return &Text{string(out), from}, scalars, nil
 }
 

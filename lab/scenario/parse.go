@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/everywire/everywire/internal/yamltree"
 	"github.com/everywire/everywire/lab/data"
 )
 
@@ -83,7 +84,7 @@ func Parse(name string, text []byte) (*File, error) {
 		return nil, &data.Error{Name: name, Text: "it is not UTF-8"}
 	}
 	r := &reader{name: name}
-	root, err := r.parse(text)
+	root, err := r.parse(string(text))
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func Parse(name string, text []byte) (*File, error) {
 
 func (r *reader) data(n ast.Node) (*Data, error) {
 	d := &Data{Order: data.Sequential}
-	if _, ok := scalarOf(n); ok {
+	if _, ok := yamltree.Scalar(n); ok {
 		var err error
 		d.File, err = r.text(n, "data")
 		return d, err
@@ -211,9 +212,8 @@ func (r *reader) operation(n ast.Node) (*Operation, error) {
 		return nil, err
 	}
 	o := &Operation{Count: 1, From: data.Origin{Name: r.name}}
-	if t := first(n); t != nil && t.Position != nil {
-		o.From.Line, o.From.Column = t.Position.Line, t.Position.Column
-	}
+	at := yamltree.Start(n)
+	o.From.Line, o.From.Column = at.Line, at.Column
 	seen := map[string]pair{}
 	for _, p := range all {
 		seen[p.key] = p
@@ -319,11 +319,7 @@ func (r *reader) expect(n ast.Node) (e Expect, err error) {
 
 // path reads the path that is a member's name.
 func (r *reader) path(p pair) (data.Path, error) {
-	from := data.Origin{Name: r.name}
-	if p.at != nil && p.at.Position != nil {
-		from.Line, from.Column = p.at.Position.Line, p.at.Position.Column
-	}
-	return data.ParsePath(p.key, from)
+	return data.ParsePath(p.key, data.Origin{Name: r.name, Line: p.at.Line, Column: p.at.Column})
 }
 
 func (r *reader) extract(n ast.Node) ([]Extract, error) {

@@ -107,7 +107,7 @@ func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "m: it is empty"},
 		{"\xff", "it is not UTF-8"},
-		{"operations", "m: line 1 column 1: a mix file is a mapping, this is a single value"},
+		{"operations", "m: line 1 column 1: a mix file is a mapping, this is a text"},
 		{"operations: []", "a mix file has operations"},
 		{"set: {}", "a mix file has operations"},
 		{"opertions: []", `line 1 column 1: a mix file has no "opertions": it has data, set, headers, operations`},
@@ -131,7 +131,8 @@ func TestParseErrors(t *testing.T) {
 		{"operations:\n  - method: a\n    extract: {t: ''}", "the path is empty"},
 		{"data: {order: random}\noperations:\n  - method: a", "data has a file"},
 		{"data: {file: x.csv, order: up}\noperations:\n  - method: a", `line 1 column 28: the order "up" is none: it is one of sequential, random, unique`},
-		{"operations:\n  - method: a\n---\noperations: []", "one document"},
+		{"operations:\n  - method: a\n---\noperations: []", "line 4 column 1: this is another document"},
+		{"operations: " + strings.Repeat("[", 2000), "nests more than 500 deep"},
 		{"operations:\n  - method: {{a}}", "line 2 column"},
 		{"operations: [", "line 1 column"},
 		{"operations:\n\t- method: a", "line 2 column"},

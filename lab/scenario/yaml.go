@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/everywire/everywire/internal/yamltree"
 	"github.com/everywire/everywire/lab/data"
 )
 
@@ -24,78 +23,40 @@ type reader struct {
 const maxDepth = 500
 
 // parse returns the root of the file's one document.
-func (r *reader) parse(text []byte) (root ast.Node, err error) {
-	defer func() {
-		// The parser is not ours, and the text may be anything.
-		if p := recover(); p != nil {
-			root, err = nil, &data.Error{Name: r.name, Text: fmt.Sprintf("it cannot be read as YAML: %v", p)}
-		}
-	}()
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		var at yaml.Error
-		if errors.As(err, &at) && at.GetToken() != nil {
-			return nil, r.bad(at.GetToken(), "%s", at.GetMessage())
-		}
-		return nil, &data.Error{Name: r.name, Text: err.Error()}
-	}
-	var bodies []ast.Node
-	for _, d := range file.Docs {
-		if d != nil && d.Body != nil {
-			bodies = append(bodies, d.Body)
-		}
-	}
-	switch len(bodies) {
-	case 0:
+func (r *reader) parse(text string) (ast.Node, error) {
+	root, err := yamltree.Parse(text, maxDepth)
+	var bad *yamltree.Error
+	switch {
+	case errors.As(err, &bad):
+		return nil, r.bad(bad.Pos, "%s", bad.Text)
+	case root == nil:
 		return nil, &data.Error{Name: r.name, Text: "it is empty: a mix file has a list named operations"}
-	case 1:
-		return bodies[0], nil
 	}
-	return nil, r.bad(bodies[1].GetToken(), "a mix file is one document")
+	return root, nil
 }
 
-func (r *reader) bad(t *token.Token, format string, args ...any) error {
-	e := &data.Error{Name: r.name, Text: fmt.Sprintf(format, args...)}
-	if t != nil && t.Position != nil {
-		e.Line, e.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
-	}
-	return e
+func (r *reader) bad(at yamltree.Pos, format string, args ...any) error {
+	return &data.Error{Name: r.name, Line: at.Line, Column: at.Column, Text: fmt.Sprintf(format, args...)}
 }
 
 func (r *reader) badNode(n ast.Node, format string, args ...any) error {
-	return r.bad(first(n), format, args...)
+	return r.bad(yamltree.Start(n), format, args...)
 }
 
-// first is the token at which a node begins.
-func first(n ast.Node) *token.Token {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		if len(n.Values) > 0 && !n.IsFlowStyle {
-			return first(n.Values[0])
-		}
-		return n.Start
-	case *ast.MappingValueNode:
-		return n.Key.GetToken()
-	}
-	return n.GetToken()
-}
+// kindOf names what a node is.
+func kindOf(n ast.Node) string { return yamltree.Kind(n, "mix files") }
 
 // pair is one member of a mapping.
 type pair struct {
 	key   string
-	at    *token.Token
+	at    yamltree.Pos
 	value ast.Node
 }
 
 // pairs are the members of a mapping, in their order, of which no two have one name.
 func (r *reader) pairs(n ast.Node, what string) ([]pair, error) {
-	var values []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		values = n.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{n}
-	default:
+	values, ok := yamltree.Members(n)
+	if !ok {
 		return nil, r.badNode(n, "%s is a mapping, this is %s", what, kindOf(n))
 	}
 	all := make([]pair, 0, len(values))
@@ -103,14 +64,15 @@ func (r *reader) pairs(n ast.Node, what string) ([]pair, error) {
 		if v.Key == nil || v.Value == nil {
 			return nil, r.badNode(n, "%s has a member without a name or a value", what)
 		}
-		key, ok := scalarOf(v.Key)
+		key, ok := yamltree.Scalar(v.Key)
+		at := yamltree.Of(v.Key.GetToken())
 		if !ok {
-			return nil, r.bad(v.Key.GetToken(), "the names in %s are texts, this is %s", what, kindOf(v.Key))
+			return nil, r.bad(at, "the names in %s are texts, this is %s", what, kindOf(v.Key))
 		}
 		if slices.ContainsFunc(all, func(p pair) bool { return p.key == key }) {
-			return nil, r.bad(v.Key.GetToken(), "%s has the name %q twice", what, key)
+			return nil, r.bad(at, "%s has the name %q twice", what, key)
 		}
-		all = append(all, pair{key, v.Key.GetToken(), v.Value})
+		all = append(all, pair{key, at, v.Value})
 	}
 	return all, nil
 }
@@ -141,7 +103,7 @@ func (r *reader) list(n ast.Node, what string) ([]ast.Node, error) {
 
 // text is a scalar as it is written, with the place of its first character.
 func (r *reader) text(n ast.Node, what string) (Text, error) {
-	s, ok := scalarOf(n)
+	s, ok := yamltree.Scalar(n)
 	if !ok {
 		return Text{}, r.badNode(n, "%s is a text, this is %s", what, kindOf(n))
 	}
@@ -197,38 +159,4 @@ func (r *reader) integer(n ast.Node, what string, least, most int) (int, error) 
 		}
 	}
 	return 0, r.badNode(n, "%s is a whole number from %d to %d", what, least, most)
-}
-
-// scalarOf is the text of a scalar.
-func scalarOf(n ast.Node) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		if n.Value == nil {
-			return "", true
-		}
-		return n.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return n.GetToken().Value, true
-	}
-	return "", false
-}
-
-func kindOf(n ast.Node) string {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "a mapping"
-	case *ast.SequenceNode:
-		return "a list"
-	case *ast.NullNode:
-		return "empty"
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		return "an anchor or an alias, which mix files do not have"
-	case *ast.TagNode:
-		return "a tag, which mix files do not have"
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode, *ast.StringNode, *ast.LiteralNode:
-		return "a single value"
-	}
-	return "something else"
 }
