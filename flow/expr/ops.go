@@ -134,7 +134,7 @@ func equality(n binary, x, y code) (code, *Error) {
 			}
 		}
 	}
-	if !x.typ.open() && !y.typ.open() && x.typ.Kind != y.typ.Kind && !(x.typ.numeric() && y.typ.numeric()) {
+	if x.typ.unlike(y.typ) {
 		return code{}, errorf(n.at(), "%v and %v are never equal", x.typ, y.typ)
 	}
 	at, op, want := n.at(), n.op, n.op == "=="
@@ -175,7 +175,7 @@ func order(n binary, x, y code) (code, *Error) {
 			return code{}, errorf(n.at(), "%s is for numbers, texts, times and durations, not for %v", n.op, z.typ)
 		}
 	}
-	if !x.typ.open() && !y.typ.open() && x.typ.Kind != y.typ.Kind && !(x.typ.numeric() && y.typ.numeric()) {
+	if x.typ.unlike(y.typ) {
 		return code{}, errorf(n.at(), "%v and %v cannot be compared", x.typ, y.typ)
 	}
 	at, op := n.at(), n.op

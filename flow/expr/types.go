@@ -93,6 +93,12 @@ func (t *Type) names() []string {
 // numeric reports whether a value may be a number.
 func (t *Type) numeric() bool { return t.Kind == Int || t.Kind == Float || t.open() }
 
+// unlike reports whether values of the two types are known to be of kinds that
+// cannot be compared.
+func (t *Type) unlike(o *Type) bool {
+	return !t.open() && !o.open() && t.Kind != o.Kind && (!t.numeric() || !o.numeric())
+}
+
 // open reports whether nothing is known of a value's kind.
 func (t *Type) open() bool { return t.Kind == Unknown || t.Kind == Null }
 

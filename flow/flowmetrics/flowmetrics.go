@@ -5,6 +5,7 @@ package flowmetrics
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,20 +49,20 @@ type series struct {
 // these names already.
 func New(reg prometheus.Registerer) (*Metrics, error) {
 	labels := []string{"application", "version", "flow"}
-	ofActivity := append(labels[:len(labels):len(labels)], "activity", "kind")
+	ofActivity := slices.Concat(labels, []string{"activity", "kind"})
 	m := &Metrics{
 		started: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flow_runs_started_total", Help: "Runs of flows that have begun.",
 		}, labels),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "flow_run_duration_seconds", Help: "How long runs of flows took, by how they ended.", Buckets: Buckets,
-		}, append(labels[:len(labels):len(labels)], "state")),
+		}, slices.Concat(labels, []string{"state"})),
 		activitiesStarted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flow_activities_started_total", Help: "Activities of flows that have begun.",
 		}, ofActivity),
 		activitiesTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "flow_activity_duration_seconds", Help: "How long activities of flows took, by how they ended.", Buckets: Buckets,
-		}, append(ofActivity[:len(ofActivity):len(ofActivity)], "state")),
+		}, slices.Concat(ofActivity, []string{"state"})),
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flow_ticks_skipped_total", Help: "Ticks of timers that started no run, since others were under way.",
 		}, []string{"application", "version", "trigger"}),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ import (
 func scraped(t *testing.T, reg *prometheus.Registry) (values map[string]float64, types map[string]string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	values, types = map[string]float64{}, map[string]string{}
 	for all := bufio.NewScanner(w.Body); all.Scan(); {
 		line := all.Text()
@@ -58,9 +59,9 @@ func (s *slow) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOpt
 	if s.calls == 4 {
 		return status.Error(codes.Unavailable, "down")
 	}
-	took := []time.Duration{3, 30, 280, 0, 3_600_000}[s.calls-1]
+	took := []time.Duration{3 * time.Millisecond, 30 * time.Millisecond, 280 * time.Millisecond, 0, time.Hour}[s.calls-1]
 	select {
-	case <-time.After(took * time.Millisecond):
+	case <-time.After(took):
 		return nil
 	case <-ctx.Done():
 		return status.FromContextError(ctx.Err()).Err()
