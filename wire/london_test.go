@@ -100,7 +100,7 @@ func (m *distant) median(t *testing.T, shape string, each bool) (call, rtt time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Shutdown(context.Background()) //nolint:errcheck // nothing is in flight
+	defer server.Shutdown(context.Background()) // nothing is in flight
 	to := target.At(server.Targets()[0].Addrs...).String()
 	if each {
 		to = withOption(to, "reconnect")

@@ -109,7 +109,8 @@ func (e *endpoint) find(ctx context.Context, name, body string) (*target.Method,
 
 // reach reports whether anybody listens: what cannot be called at all is no load.
 func (e *endpoint) reach(ctx context.Context) error {
-	network, addrs := "tcp", []string(nil)
+	network := "tcp"
+	var addrs []string
 	switch {
 	case e.http != nil:
 		addrs = []string{e.http.Host}

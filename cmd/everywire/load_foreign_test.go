@@ -203,7 +203,7 @@ func TestLoadGRPCGo(t *testing.T) {
 	s := grpc.NewServer()
 	grpc_testing.RegisterTestServiceServer(s, interopService{})
 	reflection.Register(s)
-	go s.Serve(lis) //nolint:errcheck // it ends with the test
+	go s.Serve(lis) // it ends with the test
 	t.Cleanup(s.Stop)
 	to, method := "grpc://"+lis.Addr().String(), "grpc.testing.TestService/UnaryCall"
 	proto := filepath.Join(t.TempDir(), "some.proto")

@@ -51,7 +51,7 @@ func TestLoadProgressElsewhere(t *testing.T) {
 	if showsLoadProgress(&b, progressAuto) || showsLoadProgress(&b, progressNone) || !showsLoadProgress(&b, progressPlain) {
 		t.Error("not what the mode says")
 	}
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		c := timeline.New(timeline.Config{Callers: 1, Live: true})
 		p := startLoadProgress(&b, progressPlain, 25*time.Second, c.Live)
 		time.Sleep(500 * time.Millisecond) // so that calls and lines are never at the same moment

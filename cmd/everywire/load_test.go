@@ -3,12 +3,12 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -447,7 +447,7 @@ func TestLoadConnections(t *testing.T) {
 		}
 	}
 	for connections, want := range map[int]string{1: "one for all callers", 3: "3, shared by all callers", 6: "one for each caller"} {
-		d := loaded(t, exitOK, grpc, "arith.Arith/Sum", "-c", "6", "--calls", "2", "--connections", fmt.Sprint(connections))
+		d := loaded(t, exitOK, grpc, "arith.Arith/Sum", "-c", "6", "--calls", "2", "--connections", strconv.Itoa(connections))
 		if d.Load.Connections != want || d.SocketBytes != (connections != 6) {
 			t.Errorf("%d connections: %q, socket bytes %v", connections, d.Load.Connections, d.SocketBytes)
 		}

@@ -182,7 +182,7 @@ func (f *finder) hidden(ctx context.Context, name string) (*target.Method, error
 	defer done()
 	found, err := server.Service(service)
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // which services there are is told then
+		return nil, nil //nolint:nilnil // which services there are is told then
 	}
 	if m := found.Methods().ByName(protoreflect.Name(method)); m != nil {
 		return target.Dynamic(m), nil

@@ -95,7 +95,7 @@ func (c *serveCmd) Run(a *app) (err error) {
 	case c.Lab != "" && (len(c.Services) > 0 || len(c.On) > 0):
 		return usagef("--lab serves trials and nothing else: leave out services and --on")
 	case c.Lab != "":
-		return c.labFlags.serve(a, logger)
+		return c.serve(a, logger)
 	case len(c.Services) == 0:
 		return usagef("which services? They are %s (everywire serve --help tells more)", builtinNames())
 	case len(c.On) == 0:

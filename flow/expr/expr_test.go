@@ -216,7 +216,7 @@ func TestNoAllocations(t *testing.T) {
 func TestNearest(t *testing.T) {
 	words := []string{"version", "name", "triggers", "on", "flows"}
 	for word, want := range map[string]string{
-		"versino": "version", "Name": "name", "nmae": "name", "trigger": "triggers", "flow": "flows", "no": "on", "colour": "", "": "",
+		"versino": "version", "Name": "name", "naem": "name", "trigger": "triggers", "flow": "flows", "no": "on", "colour": "", "": "",
 		strings.Repeat("x", 100): "",
 	} {
 		if got := expr.Nearest(word, words); got != want {

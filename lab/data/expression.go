@@ -107,13 +107,13 @@ func (p *parser) bad(w word, format string, args ...any) error {
 
 // call makes what a name or a function stands for.
 func (p *parser) call(head word, args []word) (evaluator, error) {
-	make, isFunction := functions[head.text]
+	maker, isFunction := functions[head.text]
 	slot, isName := p.names.Slot(head.text)
 	switch {
 	case isFunction && isName:
 		return nil, p.bad(head, "%s is a function's name and a variable's: write {{var %q}} for the variable, or give it another name for the function", head.text, head.text)
 	case isFunction:
-		return make(p, head, args)
+		return maker(p, head, args)
 	case isName && len(args) > 0:
 		return nil, p.bad(args[0], "nothing may follow the name %s", head.text)
 	case isName:

@@ -203,7 +203,7 @@ var timeForms = map[string]func(dst []byte, t time.Time) (Kind, []byte){
 	"unixns": func(dst []byte, t time.Time) (Kind, []byte) { return JSON, strconv.AppendInt(dst, t.UnixNano(), 10) },
 }
 
-func makeNow(p *parser, head word, args []word) (evaluator, error) {
+func makeNow(p *parser, _ word, args []word) (evaluator, error) {
 	form := "rfc3339"
 	if len(args) > 0 {
 		form = args[0].text

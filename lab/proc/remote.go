@@ -77,7 +77,7 @@ func (a *Agent) Serve(ctx context.Context, lis net.Listener) error {
 		if err != nil {
 			_ = lis.Close() // it is, if ctx has ended
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // it was asked to stop
+				return nil // it was asked to stop
 			}
 			return err
 		}

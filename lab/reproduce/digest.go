@@ -35,20 +35,21 @@ func Digest(results []*Result) *report.Digest {
 
 // lead says where and how long.
 func lead(results []*Result) []string {
-	var out []string
 	for _, r := range results {
-		for _, name := range slices.Sorted(maps.Keys(r.Runs)) {
-			run := r.Runs[name]
-			m, b := run.Header.Machine, run.Header.Build
-			out = append(out, fmt.Sprintf("On %s/%s, %s, %d cores; everywire %s, %s; %s.",
-				m.OS, m.Arch, m.CPU, m.Cores, b.Version, b.Go, run.Header.Started.UTC().Format("2006-01-02 15:04 UTC")))
-			if r.Scale != Full {
-				out = append(out, "One block of each experiment: it shows that everything works, and claims nothing.")
-			}
-			return out
+		names := slices.Sorted(maps.Keys(r.Runs))
+		if len(names) == 0 {
+			continue
 		}
+		run := r.Runs[names[0]]
+		m, b := run.Header.Machine, run.Header.Build
+		out := []string{fmt.Sprintf("On %s/%s, %s, %d cores; everywire %s, %s; %s.",
+			m.OS, m.Arch, m.CPU, m.Cores, b.Version, b.Go, run.Header.Started.UTC().Format("2006-01-02 15:04 UTC"))}
+		if r.Scale != Full {
+			out = append(out, "One block of each experiment: it shows that everything works, and claims nothing.")
+		}
+		return out
 	}
-	return out
+	return nil
 }
 
 // failures are the experiments that went wrong.

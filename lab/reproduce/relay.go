@@ -20,11 +20,11 @@ const keptUpstream = 64
 // server or to three behind NGINX.
 func relay() Article {
 	const callers = 50
-	one := func(arm string, figure stats.Figure) Value {
-		return Value{Experiment: "one", Arm: arm, Callers: callers, Figure: figure}
+	one := func(arm string) Value {
+		return Value{Experiment: "one", Arm: arm, Callers: callers, Figure: stats.MedianTime}
 	}
-	three := func(arm string, figure stats.Figure) Value {
-		return Value{Experiment: "three", Arm: arm, Callers: callers, Figure: figure}
+	three := func(arm string) Value {
+		return Value{Experiment: "three", Arm: arm, Callers: callers, Figure: stats.MedianTime}
 	}
 	a := Article{
 		Name:  "relay",
@@ -50,39 +50,39 @@ func relay() Article {
 			}},
 		},
 		Tables: []Table{{Caption: "Median time of a call of A, in ms, of which 10 are B's timer", Unit: "ms", Rows: []Row{
-			{Label: "one B, HTTP/1.1", Published: 37, Ours: one(httpEachCall, stats.MedianTime)},
-			{Label: "one B, HTTP/1.1, connection kept", Ours: one(httpKept, stats.MedianTime), Base: one(httpEachCall, stats.MedianTime)},
-			{Label: "one B, gRPC", Published: 27, Ratio: 0.73, Ours: one("grpc", stats.MedianTime), Base: one(httpEachCall, stats.MedianTime)},
-			{Label: "three Bs behind NGINX, HTTP/1.1", Ours: three(nginx("rest", 0, false).Name, stats.MedianTime)},
-			{Label: "the same, NGINX keeps connections", Ours: three(nginx("rest", keptUpstream, false).Name, stats.MedianTime), Base: three(nginx("rest", 0, false).Name, stats.MedianTime)},
-			{Label: "the same, and TLS", Ours: three(nginx("rest", keptUpstream, true).Name, stats.MedianTime), Base: three(nginx("rest", 0, false).Name, stats.MedianTime)},
-			{Label: "three Bs behind NGINX, gRPC, TLS", Ratio: 0.69, Ours: three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), Base: three(nginx("rest", 0, false).Name, stats.MedianTime)},
-			{Label: "three Bs, round robin, HTTP/1.1", Ours: three(balanced("rest").Name, stats.MedianTime), Base: three(nginx("rest", 0, false).Name, stats.MedianTime)},
-			{Label: "three Bs, round robin, gRPC", Ours: three(balanced("grpc").Name, stats.MedianTime), Base: three(nginx("rest", 0, false).Name, stats.MedianTime)},
+			{Label: "one B, HTTP/1.1", Published: 37, Ours: one(httpEachCall)},
+			{Label: "one B, HTTP/1.1, connection kept", Ours: one(httpKept), Base: one(httpEachCall)},
+			{Label: "one B, gRPC", Published: 27, Ratio: 0.73, Ours: one("grpc"), Base: one(httpEachCall)},
+			{Label: "three Bs behind NGINX, HTTP/1.1", Ours: three(nginx("rest", 0, false).Name)},
+			{Label: "the same, NGINX keeps connections", Ours: three(nginx("rest", keptUpstream, false).Name), Base: three(nginx("rest", 0, false).Name)},
+			{Label: "the same, and TLS", Ours: three(nginx("rest", keptUpstream, true).Name), Base: three(nginx("rest", 0, false).Name)},
+			{Label: "three Bs behind NGINX, gRPC, TLS", Ratio: 0.69, Ours: three(nginx("grpc", keptUpstream, true).Name), Base: three(nginx("rest", 0, false).Name)},
+			{Label: "three Bs, round robin, HTTP/1.1", Ours: three(balanced("rest").Name), Base: three(nginx("rest", 0, false).Name)},
+			{Label: "three Bs, round robin, gRPC", Ours: three(balanced("grpc").Name), Base: three(nginx("rest", 0, false).Name)},
 		}}},
 		Claims: []Claim{
 			{
 				Short: "one B, gRPC : HTTP",
 				Says:  "gRPC to one B is 27 % faster than HTTP/1.1", Published: 1 / 0.73, Where: "through one B",
-				Over: one("grpc", stats.MedianTime), OverName: "gRPC", Under: one(httpEachCall, stats.MedianTime), UnderName: "HTTP/1.1 with a connection for each call, as there",
+				Over: one("grpc"), OverName: "gRPC", Under: one(httpEachCall), UnderName: "HTTP/1.1 with a connection for each call, as there",
 			},
-			{Short: "one B, gRPC : HTTP kept", Over: one("grpc", stats.MedianTime), OverName: "gRPC", Under: one(httpKept, stats.MedianTime), UnderName: "HTTP/1.1 that keeps its connections", Where: "through one B"},
-			{Short: "one B, grpc-go : net/http", Over: one(ref.GRPCGo, stats.MedianTime), OverName: "grpc-go", Under: one(ref.NetHTTP, stats.MedianTime), UnderName: "net/http, neither of them ours,", Where: "through one B"},
+			{Short: "one B, gRPC : HTTP kept", Over: one("grpc"), OverName: "gRPC", Under: one(httpKept), UnderName: "HTTP/1.1 that keeps its connections", Where: "through one B"},
+			{Short: "one B, grpc-go : net/http", Over: one(ref.GRPCGo), OverName: "grpc-go", Under: one(ref.NetHTTP), UnderName: "net/http, neither of them ours,", Where: "through one B"},
 			{
 				Short: "NGINX, gRPC : HTTP",
 				Says:  "gRPC to three Bs behind NGINX is 31 % faster than HTTP/1.1", Published: 1 / 0.69, Where: "through NGINX",
-				Over: three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), OverName: "gRPC with TLS",
-				Under: three(nginx("rest", 0, false).Name, stats.MedianTime), UnderName: "HTTP/1.1 that NGINX opens a connection for each call for, as there",
+				Over: three(nginx("grpc", keptUpstream, true).Name), OverName: "gRPC with TLS",
+				Under: three(nginx("rest", 0, false).Name), UnderName: "HTTP/1.1 that NGINX opens a connection for each call for, as there",
 			},
 			{
 				Short: "NGINX, TLS, gRPC : HTTP kept",
-				Over:  three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), OverName: "gRPC with TLS",
-				Under: three(nginx("rest", keptUpstream, true).Name, stats.MedianTime), UnderName: "HTTP/1.1 with TLS and kept connections", Where: "through NGINX",
+				Over:  three(nginx("grpc", keptUpstream, true).Name), OverName: "gRPC with TLS",
+				Under: three(nginx("rest", keptUpstream, true).Name), UnderName: "HTTP/1.1 with TLS and kept connections", Where: "through NGINX",
 			},
 			{
 				Short: "gRPC, round robin : NGINX",
-				Over:  three(balanced("grpc").Name, stats.MedianTime), OverName: "gRPC with round robin in A",
-				Under: three(nginx("grpc", keptUpstream, true).Name, stats.MedianTime), UnderName: "gRPC through NGINX",
+				Over:  three(balanced("grpc").Name), OverName: "gRPC with round robin in A",
+				Under: three(nginx("grpc", keptUpstream, true).Name), UnderName: "gRPC through NGINX",
 			},
 		},
 		Differs: []string{

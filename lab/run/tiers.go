@@ -14,12 +14,10 @@ import (
 // NGINX between them if the arm has it. All of them run on the server's cores, and
 // their CPU time is the server's.
 
-// A role is which of an arm's servers a process is.
+// A role is which of an arm's servers a process is; none if there is one alone.
 type role string
 
 const (
-	// alone serves the service; there is no other.
-	alone role = ""
 	// front serves the service that calls the backend.
 	front role = "front"
 	// backend serves what the front calls.

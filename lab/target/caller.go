@@ -127,7 +127,7 @@ func (c *caller) nextRPC(op *operation) (path string, in, out any) {
 // Check is load.Caller's.
 func (c *caller) Check() string {
 	op := c.work.operations[c.operation]
-	var reply any = c.out
+	reply := c.out
 	if op.http != nil {
 		reply = c.reply.Body
 	} else if len(op.rpc.want) > 0 {

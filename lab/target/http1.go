@@ -175,7 +175,8 @@ func (h *HTTP1) Invoke(ctx context.Context, _ string, in, out any, _ ...grpc.Cal
 
 // render writes the request's bytes.
 func (h *HTTP1) render(r *Request) {
-	b := append(h.out[:0], r.Method...)
+	b := h.out[:0]
+	b = append(b, r.Method...)
 	b = append(append(b, ' '), r.Path...)
 	b = append(b, h.prefix...)
 	for i := range r.Header {
@@ -187,7 +188,8 @@ func (h *HTTP1) render(r *Request) {
 		b = append(strconv.AppendInt(b, int64(len(r.Body)), 10), '\r', '\n')
 	}
 	b = append(b, '\r', '\n')
-	h.out = append(b, r.Body...)
+	b = append(b, r.Body...)
+	h.out = b
 }
 
 // try makes the call once. again says that it may be made once more: the server had
@@ -219,7 +221,7 @@ func (h *HTTP1) try(ctx context.Context, request *Request, response *Response) (
 	if _, err := s.nc.Write(h.out); err != nil {
 		return stale && !isTimeout(err), err
 	}
-	h.reply.SkipBody = request.Method == "HEAD"
+	h.reply.SkipBody = request.Method == fasthttp.MethodHead
 	if err := h.reply.ReadLimitBody(s.br, h.config.MaxBody); err != nil {
 		return stale && h.read.Load() == before && !isTimeout(err), err
 	}

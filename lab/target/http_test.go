@@ -93,7 +93,7 @@ func TestHTTP1(t *testing.T) {
 // the beginning of the body.
 func TestBadStatus(t *testing.T) {
 	to, _ := httpServer(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(503)
+		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, strings.Repeat("busy ", 100))
 	}, nil)
 	h := NewHTTP1(HTTPConfig{Target: to})
@@ -429,7 +429,7 @@ func TestHTTP2(t *testing.T) {
 	const n = 20
 	var inside sync.WaitGroup
 	inside.Add(n)
-	to, conns := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+	to, conns := httpServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		inside.Done()
 		inside.Wait() // for all others
 		w.Write(bytes.Repeat([]byte("z"), 3000))

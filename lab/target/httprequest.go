@@ -126,7 +126,7 @@ func ParseHTTP(target string) (*HTTPTarget, error) {
 }
 
 // Text is the target's own path, for a scenario's operation.
-func (t *HTTPTarget) Text(target string) scenario.Text {
+func (t *HTTPTarget) Text() scenario.Text {
 	return scenario.Text{Text: t.Path, From: data.Origin{Name: "the URL", Line: 1, Column: 1 + t.at}}
 }
 

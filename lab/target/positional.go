@@ -18,7 +18,7 @@ type params struct {
 // positionalService is what registered methods belong to; it is not sent.
 const positionalService = "positional"
 
-// A Positional is a method of JSON-RPC, or of MessagePack-RPC, that takes an array of
+// Positional is a method of JSON-RPC, or of MessagePack-RPC, that takes an array of
 // params. Wires write a request as a message, which is one value; that an array is
 // all the params is declared, as for a method of ours with a short name.
 func Positional(reg *everywire.Registry, name string) *Method {

@@ -296,7 +296,7 @@ func (c *compiler) http(op *operation, o *scenario.Operation, fields []scenario.
 	}
 	path := o.Path
 	if path.Text == "" {
-		path = c.options.HTTP.Text(c.options.URL)
+		path = c.options.HTTP.Text()
 	}
 	if !strings.HasPrefix(path.Text, "/") && !strings.HasPrefix(path.Text, "{{") {
 		return path.From.At(path.Text, 0, "the path begins with a slash")

@@ -267,7 +267,7 @@ func TestBadWork(t *testing.T) {
 }
 
 // sumMethods finds arith's Sum, typed, by its name; other names have documents.
-func sumMethods(t *testing.T) func(name, body string) (*Method, error) {
+func sumMethods() func(name, body string) (*Method, error) {
 	reg := everywire.NewRegistry()
 	arith.Register(reg)
 	return func(name, body string) (*Method, error) {
@@ -291,7 +291,7 @@ operations:
   - {name: any, method: shop.Cart/Get, body: {id: "{{caller}}"}, expect: {status: [OK, NOT_FOUND], json: {id: 1}}}
   - {name: list, method: sum, body: '[1,{{call}}]'}
 `, nil)
-	w, err := New(f, Options{Methods: sumMethods(t), Callers: 2})
+	w, err := New(f, Options{Methods: sumMethods(), Callers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,12 +351,12 @@ func TestBadRequests(t *testing.T) {
 		{"{method: a.B/C, expect: {status: 404}}", `the status "404" is none: they are OK, NOT_FOUND`},
 	} {
 		f := mixOf(t, "operations:\n  - "+tc.operation+"\n", nil)
-		if _, err := New(f, Options{Methods: sumMethods(t), Callers: 1}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := New(f, Options{Methods: sumMethods(), Callers: 1}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.operation, err, tc.want)
 		}
 	}
 	f := mixOf(t, "data: d.csv\noperations:\n  - {method: arith.Arith/Sum, body: '{\"numbers\":[{{n}}]}'}\n", map[string]string{"d.csv": "n\n1\nx\n"})
-	w, err := New(f, Options{Methods: sumMethods(t), Callers: 1})
+	w, err := New(f, Options{Methods: sumMethods(), Callers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func (h *handler) acceptable(w http.ResponseWriter, r *http.Request, x *exchange
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		h.httpError(w, r, http.StatusMethodNotAllowed, code.InvalidRequest, "JSON-RPC is POST, not "+r.Method)
-	case !isJSON(r.Header.Get("Content-Type")) && !(h.bare && unnamed(r)):
+	case !isJSON(r.Header.Get("Content-Type")) && (!h.bare || !unnamed(r)):
 		h.httpError(w, r, http.StatusUnsupportedMediaType, code.InvalidRequest,
 			fmt.Sprintf("content type %q is not application/json, application/json-rpc or application/jsonrequest", r.Header.Get("Content-Type")))
 	case len(r.Header["Content-Type"]) > 1:

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -184,7 +185,7 @@ func TestMalformedTokens(t *testing.T) {
 		fmt.Sprintf(`{"sub":"ada","exp":%d,"jti":"x","roles":[7]}`, exp),
 		fmt.Sprintf(`{"sub":"ada","exp":%d,"jti":"x","nbf":"soon"}`, exp),
 		fmt.Sprintf(`{"sub":"ada","exp":%d,"jti":"x","aud":7}`, exp),
-		"{\"sub\":\"a\xff\",\"jti\":\"x\",\"exp\":" + fmt.Sprint(exp) + "}",
+		"{\"sub\":\"a\xff\",\"jti\":\"x\",\"exp\":" + strconv.FormatInt(exp, 10) + "}",
 		`[]`, `null`, `7`, ``, `{`, good + good, good + "x",
 	} {
 		wants(t, i, "claims "+c, signHS(secret, head, c), Malformed)

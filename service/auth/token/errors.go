@@ -44,7 +44,7 @@ func (*Error) Error() string { return "the token is not valid" }
 
 // Is reports whether target is an Error with the same reason.
 func (e *Error) Is(target error) bool {
-	t, ok := target.(*Error) //nolint:errorlint // Is compares with the target itself
+	t, ok := target.(*Error) // Is compares with the target itself
 	return ok && t.Reason == e.Reason
 }
 

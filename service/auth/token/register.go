@@ -134,7 +134,7 @@ func (r *Register) change(now time.Time, next func() (entry, error)) error {
 // left, if one can be over by now.
 func (r *Register) pruneTo(now time.Time) {
 	full := len(r.gone) >= r.most || len(r.tokens) >= r.most
-	if len(r.gone)+len(r.tokens) < r.prune && !(full && r.first < now.Unix()) {
+	if len(r.gone)+len(r.tokens) < r.prune && (!full || r.first >= now.Unix()) {
 		return
 	}
 	r.forget(now)

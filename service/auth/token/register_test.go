@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -95,7 +96,7 @@ func TestRegisterIsBounded(t *testing.T) {
 	r := NewRegister()
 	r.most = 10
 	for n := range 10 {
-		if err := r.revoke(fmt.Sprint(n), epoch.Add(time.Minute), epoch); err != nil {
+		if err := r.revoke(strconv.Itoa(n), epoch.Add(time.Minute), epoch); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -148,10 +148,10 @@ func (i *Issuer) check(c *Claims, legacy bool) error {
 	case early.Before(c.NotBefore), early.Before(c.IssuedAt):
 		return errTooEarly
 	}
-	if want := i.config.Issuer; want != "" && c.Issuer != want && !(legacy && c.Issuer == "") {
+	if want := i.config.Issuer; want != "" && c.Issuer != want && (!legacy || c.Issuer != "") {
 		return errIssuer
 	}
-	if want := i.config.Audience; want != "" && !slices.Contains(c.Audience, want) && !(legacy && c.Audience == nil) {
+	if want := i.config.Audience; want != "" && !slices.Contains(c.Audience, want) && (!legacy || c.Audience != nil) {
 		return errAudience
 	}
 	if i.config.Register.revoked(c.ID) {

@@ -30,8 +30,8 @@ type csvFile struct {
 	watch *safefile.Watch
 }
 
-func openCSV(path string) (*csvFile, error) {
-	return &csvFile{path: path, watch: safefile.NewWatch(path)}, nil
+func openCSV(path string) *csvFile {
+	return &csvFile{path: path, watch: safefile.NewWatch(path)}
 }
 
 func (f *csvFile) changed() bool                  { return f.watch.Changed() }

@@ -54,7 +54,7 @@ func Open(path string, o Options) (*Store, error) {
 	var file backend
 	switch filepath.Ext(path) {
 	case ".csv":
-		file, err = openCSV(path)
+		file = openCSV(path)
 	case ".db":
 		file, err = openDB(path)
 	default:
@@ -174,7 +174,7 @@ func (s *Store) Delete(name string) error {
 		if old == nil {
 			return nil, ErrNotFound
 		}
-		return nil, nil //nolint:nilnil // nothing is what is left of it
+		return nil, nil // nothing is what is left of it
 	})
 }
 

@@ -36,7 +36,7 @@ type fresh struct {
 
 func (f *fresh) close() {
 	f.once.Do(func() {
-		f.Carrier.Close()
+		f.Close()
 		f.of.mu.Lock()
 		defer f.of.mu.Unlock()
 		delete(f.of.open, f)
@@ -66,7 +66,7 @@ func (t *Fresh) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, ErrClosed
 	}
-	res, err := f.Carrier.RoundTrip(r)
+	res, err := f.RoundTrip(r)
 	if err != nil {
 		f.close()
 		return nil, err

@@ -49,11 +49,11 @@ func Write(path string, data []byte) (err error) {
 // Resolve follows symbolic links, so that a file behind one is exchanged and not
 // the link. A file that is not there is itself.
 func Resolve(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	file, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil
 	}
-	return real, err
+	return file, err
 }
 
 // Read reads a file of at most limit bytes, and tells which version it was.
