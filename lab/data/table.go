@@ -89,12 +89,12 @@ func (t *Table) readCSV(text []byte) error {
 		return &Error{Name: t.Name, Text: "it is empty: its first line names the columns"}
 	}
 	if err != nil {
-		return t.csvError(err)
+		return t.csvError(text, err)
 	}
 	for i, name := range header {
-		line, column := r.FieldPos(i)
 		if name == "" || slices.Contains(t.Columns, name) {
-			return &Error{Name: t.Name, Line: line, Column: column, Text: fmt.Sprintf("a column's name is empty or stands twice: %q", name)}
+			line, column := r.FieldPos(i)
+			return &Error{Name: t.Name, Line: line, Column: characters(text, line, column), Text: fmt.Sprintf("a column's name is empty or stands twice: %q", name)}
 		}
 		t.Columns = append(t.Columns, strings.Clone(name))
 	}
@@ -104,7 +104,7 @@ func (t *Table) readCSV(text []byte) error {
 			return nil
 		}
 		if err != nil {
-			return t.csvError(err)
+			return t.csvError(text, err)
 		}
 		row := make([]Value, len(record))
 		for i, text := range record {
@@ -114,7 +114,15 @@ func (t *Table) readCSV(text []byte) error {
 	}
 }
 
-func (t *Table) csvError(err error) error {
+// characters turns a column that counts bytes, from 1, into one that counts characters.
+func characters(text []byte, line, column int) int {
+	for range line - 1 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return utf8.RuneCount(text[:min(column-1, len(text))]) + 1
+}
+
+func (t *Table) csvError(text []byte, err error) error {
 	var at *csv.ParseError
 	if !errors.As(err, &at) {
 		return err
@@ -122,7 +130,7 @@ func (t *Table) csvError(err error) error {
 	if errors.Is(at.Err, csv.ErrFieldCount) {
 		return &Error{Name: t.Name, Line: at.StartLine, Text: fmt.Sprintf("the row does not have the %d fields that the first line names", len(t.Columns))}
 	}
-	return &Error{Name: t.Name, Line: at.Line, Column: at.Column, Text: at.Err.Error()}
+	return &Error{Name: t.Name, Line: at.Line, Column: characters(text, at.Line, at.Column), Text: at.Err.Error()}
 }
 
 func (t *Table) readLines(text []byte) error {
@@ -157,6 +165,9 @@ func (t *Table) readObject(line []byte, number int) error {
 	}
 	if t.Rows == nil {
 		for name := range members {
+			if name == "" {
+				return bad("a member's name is empty")
+			}
 			t.Columns = append(t.Columns, name)
 		}
 		slices.Sort(t.Columns)

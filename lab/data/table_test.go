@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -38,12 +39,15 @@ func TestTableErrors(t *testing.T) {
 		{"u.csv", "a,b\n", "it has no rows"},
 		{"u.csv", "a,b\n1\n", "line 2: the row does not have the 2 fields"},
 		{"u.csv", "a,a\n1,2\n", `line 1 column 3: a column's name is empty or stands twice: "a"`},
+		{"u.csv", "é,é\n1,2\n", `line 1 column 3: a column's name is empty or stands twice: "é"`},
 		{"u.csv", "a\n\"x\n", "line 2 column"},
+		{"u.csv", "a,b\nüü,x\"y\n", "line 2 column 5"},
 		{"u.csv", "a\nx\"y\n", "line 2 column"},
 		{"u.csv", "a\n\xff\n", "line 2: it is not UTF-8"},
 		{"u.jsonl", "{\"a\":1}\n{\"a\":}\n", "line 2 column 6"},
 		{"u.jsonl", "{\"a\":1}\n{\"b\":1}\n", `line 2: it has no member "a", which the first line has`},
 		{"u.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":1}\n", `line 2: it has a member "b"`},
+		{"u.jsonl", "{\"\":1}\n", "line 1: a member's name is empty"},
 		{"u.jsonl", "[1]\n", "line 1: each line is a JSON object"},
 		{"u.jsonl", "null\n", "this is null"},
 		{"u.jsonl", "\n", "it has no rows"},
@@ -103,4 +107,36 @@ func TestOrders(t *testing.T) {
 	if err := f.Check(2); err != nil {
 		t.Error(err)
 	}
+}
+
+// A file that is read is a table with names and whole rows; of one that is not, the
+// place of the mistake is known.
+func FuzzParseTable(f *testing.F) {
+	for _, text := range []string{"name,age\nann,41\n\"b, \"\"ob\"\"\",\n", "a\r\nx\"y", "\ufeffa,a\n", `{"b":"41","a":1e999}` + "\n\n" + `{"a":{"x":[1, 2]},"b":null}`, "[1]", "{\"é\":}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, name := range []string{"x.csv", "x.jsonl"} {
+			table, err := ParseTable(name, []byte(text))
+			if err != nil {
+				var e *Error
+				if !errors.As(err, &e) || e.Line > 1+strings.Count(text, "\n") || e.Column > 1+len(text) {
+					t.Fatalf("%s %q: %v", name, text, err)
+				}
+				continue
+			}
+			names := map[string]bool{"": true}
+			for _, c := range table.Columns {
+				if names[c] {
+					t.Fatalf("%s %q: columns %q", name, text, table.Columns)
+				}
+				names[c] = true
+			}
+			for _, row := range table.Rows {
+				if len(row) != len(table.Columns) {
+					t.Fatalf("%s %q: a row of %d", name, text, len(row))
+				}
+			}
+		}
+	})
 }
