@@ -34,9 +34,7 @@ type word struct {
 func (p *parser) expression(open int) (evaluator, error) {
 	var words []word
 	for {
-		for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
-			p.at++
-		}
+		p.at = len(p.text) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
 		if p.at >= len(p.text) {
 			return nil, p.from.At(p.text, open, "the placeholder has no end: it is {{name}}; for {{ itself write {{\"{{\"}}")
 		}

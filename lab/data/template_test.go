@@ -280,7 +280,7 @@ func TestNoAllocations(t *testing.T) {
 // FuzzCompile holds that a template either is refused, with a place within it, or
 // makes text that is what its place asks for.
 func FuzzCompile(f *testing.F) {
-	for _, text := range []string{`{"a":{{v}}}`, `"{{v}}"`, `{{"}}"}}`, "{{", `{"\"":"{{string exp 3 9}}"}`, "{{int 1 2}}{{pick a b}}", `{{bytes 4}}`, `{{now unix}}`} {
+	for _, text := range []string{`{"a":{{v}}}`, `"{{v}}"`, `{{"}}"}}`, "{{", `{"\"":"{{string exp 3 9}}"}`, "{{v\v}}{{v\u00a0}}{{\u2003v}}", "{{int 1 2}}{{pick a b}}", `{{bytes 4}}`, `{{now unix}}`} {
 		f.Add(text, "v\"\n")
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
