@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/everywire/everywire/service/auth/internal/safefile"
@@ -97,7 +100,10 @@ func parseKeys(data []byte) (*keySet, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return nil, err
+		return nil, notKeys(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the keys")
 	}
 	switch {
 	case f.Version != keysVersion:
@@ -118,12 +124,43 @@ func parseKeys(data []byte) (*keySet, error) {
 	return newKeySet(all)
 }
 
+// notKeys says what is wrong with the file's JSON. What json's errors quote may be a
+// secret that stands in the wrong place.
+func notKeys(err error) error {
+	var (
+		syntax  *json.SyntaxError
+		kind    *json.UnmarshalTypeError
+		instant *time.ParseError
+	)
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is not JSON, from byte %d on", syntax.Offset)
+	case errors.As(err, &kind):
+		return fmt.Errorf("its member %s has a value of the wrong kind", shown(kind.Field))
+	case errors.As(err, &instant):
+		return errors.New("a time in it is not of the form 2006-01-02T15:04:05Z")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		name, _ = strconv.Unquote(name) // it is quoted
+		return fmt.Errorf("it has an unknown field %s", shown(name))
+	}
+	return errors.New("it ends too early, or is not what a file of keys is")
+}
+
+// shown is a text of the file, if it is too short for a secret.
+func shown(text string) string {
+	if len(text) > minSecret/2 {
+		return fmt.Sprintf("(%d bytes that may be a secret)", len(text))
+	}
+	return strconv.Quote(text)
+}
+
 func (r keyRecord) key() (*Key, error) {
 	switch {
 	case !validID.MatchString(r.ID):
 		return nil, errors.New("its kid must be 1 to 64 letters, digits, - and _")
 	case r.State != Active && r.State != Retired:
-		return nil, fmt.Errorf("its state is %q, and must be %s or %s", r.State, Active, Retired)
+		return nil, fmt.Errorf("its state is %s, and must be %s or %s", shown(string(r.State)), Active, Retired)
 	case r.State == Retired && r.Until.IsZero():
 		return nil, errors.New("it is retired, and does not say until when it verifies")
 	}

@@ -77,7 +77,7 @@ func newKey(id string, alg Alg, secret []byte) (*Key, error) {
 		private := ed25519.NewKeyFromSeed(secret)
 		k.method, k.sign, k.verify = jwt.SigningMethodEdDSA, private, private.Public()
 	default:
-		return nil, fmt.Errorf("there is no algorithm %q: it must be %s or %s", alg, HS256, EdDSA)
+		return nil, fmt.Errorf("there is no algorithm %s: it must be %s or %s", shown(string(alg)), HS256, EdDSA)
 	}
 	k.header = encodeHeader(alg, id)
 	return k, nil

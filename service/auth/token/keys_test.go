@@ -136,6 +136,14 @@ func TestKeysFileFaults(t *testing.T) {
 		`"secret": "`:       {`"secret": "!`, "is not base64url"},
 		"\"keys\": [":       {"\"keys\": [], \"x\": [", "unknown field"},
 		`"state": "active"`: {`"state": "sleeping"`, `its state is "sleeping"`},
+		"\n}\n":             {"\n}\n{}", "something follows"},
+		// A secret in the wrong place is not shown either.
+		`"active",`:            {`"` + secret + `",`, "its state is (43 bytes that may be a secret)"},
+		`"HS256"`:              {`"` + secret + `"`, "there is no algorithm (43 bytes that may be a secret)"},
+		`"created": "`:         {`"created": "` + secret, "a time in it is not of the form"},
+		`"keys"`:               {`"` + secret + `"`, "unknown field (43 bytes that may be a secret)"},
+		`"version": 1,`:        {`"version": "` + secret + `",`, `its member "version" has a value of the wrong kind`},
+		`"version": 1,` + "\n": {`"version": ` + secret, "it is not JSON, from byte"},
 	} {
 		if err := os.WriteFile(path, bytes.Replace(good, []byte(old), []byte(c.put), 1), 0o600); err != nil {
 			t.Fatal(err)
