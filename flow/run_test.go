@@ -252,11 +252,11 @@ func TestSteps(t *testing.T) {
   main:
     inputs: {in: any}
     steps:
-      - log: {message: '${{ inputs.in }}', level: debug, fields: {n: '${{ inputs.in.n }}', place: '${{ settings.place }}'}}
+      - log: {message: '${{ inputs.in }}', level: debug, fields: {n: '${{ inputs.in.n }}', all: '${{ inputs.in }}', place: '${{ settings.place }}'}}
       - {name: warned, log: {message: 'n is ${{ inputs.in.n }}', level: warn}}
       - {log: {message: bad, level: error}}`,
 			request: object("n", int64(7)), want: `{}`,
-			logged: "level=DEBUG msg=\"{\\\"n\\\":7}\" flow=main step=log n=7 place=here\nlevel=WARN msg=\"n is 7\" flow=main step=warned\nlevel=ERROR msg=bad flow=main step=log_2\n",
+			logged: "level=DEBUG msg=\"{\\\"n\\\":7}\" flow=main step=log n=7 all=\"{\\\"n\\\":7}\" place=here\nlevel=WARN msg=\"n is 7\" flow=main step=warned\nlevel=ERROR msg=bad flow=main step=log_2\n",
 		},
 		{
 			name: "a call that is answered", flows: `

@@ -124,12 +124,28 @@ func (a *App) logStep(f *Flow, s *Step) action {
 			if err != nil {
 				return false, err
 			}
-			attrs = append(attrs, slog.Any(m.Name, v))
+			attrs = append(attrs, slog.Any(m.Name, logged(v)))
 		}
 		a.log.LogAttrs(ctx, level, text, attrs...)
 		return false, nil
 	}
 }
+
+// logged is a value as it stands in a log: what is made of others is JSON, also in a
+// log of lines.
+func logged(v any) any {
+	switch v.(type) {
+	case map[string]any, []any:
+		return asJSON{v}
+	}
+	return v
+}
+
+// asJSON is a value that logs write as JSON.
+type asJSON struct{ value any }
+
+func (d asJSON) MarshalText() ([]byte, error) { return expr.AppendText(nil, d.value) }
+func (d asJSON) MarshalJSON() ([]byte, error) { return expr.AppendText(nil, d.value) }
 
 // An invoke calls a method. Its connection is there while the app runs.
 type invoke struct {
