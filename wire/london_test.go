@@ -21,12 +21,12 @@ import (
 
 // TestLondon measures what TestRoundTrips counts, in real time on an emulated link of
 // 142.5 ms with a TCP: the median call is as many round trips as it should be, and 3 % of
-// them longer at most. It takes about two minutes, and a machine that does nothing else:
+// them longer at most. It takes four minutes, and a machine that does nothing else:
 //
 //	EVERYWIRE_LONG=1 go test ./wire -run London -v -timeout 10m
 func TestLondon(t *testing.T) {
 	if os.Getenv("EVERYWIRE_LONG") == "" {
-		t.Skip("takes two minutes: EVERYWIRE_LONG=1 runs it")
+		t.Skip("takes four minutes: EVERYWIRE_LONG=1 runs it")
 	}
 	spec, err := link.Parse("london")
 	if err != nil {
