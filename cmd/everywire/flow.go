@@ -23,33 +23,30 @@ import (
 )
 
 type flowCmd struct {
-	Run   flowRunCmd   `cmd:"" help:"Run the flows of files."`
-	Check flowCheckCmd `cmd:"" help:"Say all that is wrong with flow files."`
+	Run     flowRunCmd     `cmd:"" help:"Run the flows of files."`
+	Check   flowCheckCmd   `cmd:"" help:"Say all that is wrong with flow files."`
+	Convert flowConvertCmd `cmd:"" help:"Make a flow file of an app of Flogo."`
 }
 
 // flowFiles are the files of a command, and what is set in them.
 type flowFiles struct {
-	Files []string `arg:"" name:"file" help:"Flow files (YAML)."`
+	Files []string `arg:"" name:"file" help:"Flow files (YAML), or apps of Flogo (JSON)."`
 	Set   []string `placeholder:"NAME=VALUE" sep:"none" help:"Give a setting of the files another value. Repeat it for more."`
 }
 
 // read reads the files. Errors in them are in errs, in the order of the files.
-func (c *flowFiles) read() (files []*flow.File, errs flow.Errors, err error) {
+func (c *flowFiles) read(ctx context.Context) (files []*flow.File, errs flow.Errors, err error) {
 	assignments, err := c.assignments()
 	if err != nil {
 		return nil, nil, err
 	}
 	known := map[string]bool{}
 	for _, name := range c.Files {
-		text, err := os.ReadFile(name) //nolint:gosec // the user names it
+		text, err := readFlowFile(name)
 		if err != nil {
-			var path *fs.PathError
-			if errors.As(err, &path) {
-				err = path.Err
-			}
-			return nil, nil, usagef("the flow file %s cannot be read: %w", name, err)
+			return nil, nil, err
 		}
-		plain, _ := flow.Parse(name, text) // for the names of its settings: its errors are told below
+		plain, _ := parseFlow(ctx, name, text, nil) // for the names of its settings: its errors are told below
 		var set []flow.Assignment
 		for _, a := range assignments {
 			if slices.ContainsFunc(plain.Settings, func(s *flow.Setting) bool { return s.Name == a.Name }) {
@@ -57,7 +54,7 @@ func (c *flowFiles) read() (files []*flow.File, errs flow.Errors, err error) {
 				set = append(set, a)
 			}
 		}
-		file, err := flow.Parse(name, text, set...)
+		file, err := parseFlow(ctx, name, text, set)
 		errs = append(errs, asErrors(err)...)
 		errs = append(errs, asErrors(flow.Check(file, checkTarget))...)
 		files = append(files, file)
@@ -68,6 +65,18 @@ func (c *flowFiles) read() (files []*flow.File, errs flow.Errors, err error) {
 		}
 	}
 	return files, errs.Sorted(), nil
+}
+
+func readFlowFile(name string) ([]byte, error) {
+	text, err := os.ReadFile(name) //nolint:gosec // the user names it
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	if err != nil {
+		return nil, usagef("the flow file %s cannot be read: %w", name, err)
+	}
+	return text, nil
 }
 
 func (c *flowFiles) assignments() ([]flow.Assignment, error) {
@@ -141,7 +150,7 @@ there are any. Targets are checked for what they say; nothing is dialled.`
 
 // Run checks.
 func (c *flowCheckCmd) Run(a *app) error {
-	files, errs, err := c.read()
+	files, errs, err := c.read(a.ctx)
 	if err != nil {
 		return err
 	}
@@ -220,7 +229,7 @@ func (c *flowRunCmd) Run(a *app) (err error) {
 	case c.Count < 0:
 		return usagef("--count %d is no number of runs", c.Count)
 	}
-	files, errs, err := c.read()
+	files, errs, err := c.read(a.ctx)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,389 @@
+package flogo
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// makeFlow makes the steps of a flow.
+func (r *reader) makeFlow(v *variant) {
+	s := &flowScope{r: r, v: v, run: map[string]*task{}, assigned: map[string]term{}, links: map[*link]condition{}}
+	steps := &made{at: v.res.n.at, kind: list}
+	for _, t := range v.res.tasks {
+		var when []condition
+		for _, l := range t.in {
+			when = append(when, s.links[l])
+		}
+		c := condition{}
+		if len(when) > 0 {
+			c = either(when)
+		}
+		if c.never {
+			r.bad(t.n.at, "the task %s never runs: an otherwise needs links with conditions from the same task", shown(t.id))
+		}
+		if step := s.step(t, c); step != nil {
+			steps.items = append(steps.items, step)
+		}
+		s.run[t.id] = t
+		s.follow(t, c)
+	}
+	if len(steps.items) == 0 && len(v.res.tasks) > 0 { // nothing but noop
+		steps.items = append(steps.items, obj(steps.at).put("return", steps.at, obj(steps.at)))
+	}
+	v.inputs = obj(v.res.n.at)
+	v.made = obj(v.res.n.at).put("steps", v.res.n.at, steps)
+}
+
+// step makes a step of a task, or returns nil if there is none to make.
+func (s *flowScope) step(t *task, c condition) *made {
+	var what string
+	var does *made
+	settings, in := t.activity.get("settings"), t.activity.get("input")
+	none := &node{at: t.activity.at, kind: object}
+	if settings == nil {
+		settings = none
+	}
+	if in == nil {
+		in = none
+	}
+	switch t.kind {
+	case "log":
+		what, does = "log", s.log(settings, in)
+	case "mapper":
+		what, does = "map", s.mapper(t, settings, in, c)
+	case "actreturn":
+		what, does = "return", s.ret(t, settings, in)
+	case "error":
+		what, does = "return", s.failure(settings, in)
+	case "subflow":
+		what, does = "flow", s.subflow(t, settings, in)
+	case "rest":
+		what, does = "invoke", s.rest(t, settings, in)
+	case "grpc":
+		what, does = "invoke", s.grpc(t, settings, in)
+	}
+	s.taskSettings(t, does)
+	if does == nil {
+		return nil
+	}
+	step := obj(t.n.at).put("name", t.n.at, say(t.n.at, t.name))
+	if c.text != "" {
+		step.put("when", t.n.at, say(t.n.at, c.text))
+	}
+	return step.put(what, t.activity.at, does)
+}
+
+// taskSettings are those of the task itself: calls that are made again.
+func (s *flowScope) taskSettings(t *task, does *made) {
+	n := t.n.get("settings")
+	if n == nil || !s.r.fields(n, "the settings of a task", []string{"retryOnError"}, nil) {
+		return
+	}
+	retry := n.get("retryOnError")
+	if retry == nil || empty(retry) {
+		return
+	}
+	if t.kind != "rest" && t.kind != "grpc" {
+		s.r.bad(retry.at, "only REST and gRPC activities are made again")
+		return
+	}
+	if !s.r.fields(retry, "retryOnError", []string{"count", "interval"}, nil) || does == nil {
+		return
+	}
+	number := func(key string) int {
+		v := retry.get(key)
+		if v == nil {
+			return 0
+		}
+		text, ok := s.r.constText(v)
+		n, err := strconv.Atoi(text)
+		if ok && (err != nil || n < 0) {
+			s.r.bad(v.at, "%q is a whole number, not %v", key, v)
+		}
+		return n
+	}
+	count, interval := number("count"), number("interval")
+	if count < 1 {
+		return
+	}
+	out := obj(retry.at).put("attempts", retry.at, word(retry.at, strconv.Itoa(count+1)))
+	if interval > 0 {
+		out.put("backoff", retry.at, word(retry.at, strconv.Itoa(interval)+"ms"))
+	}
+	does.put("retry", retry.at, out)
+}
+
+func (s *flowScope) log(settings, in *node) *made {
+	s.r.fields(settings, "a log activity", nil, []string{"logLevel"})
+	s.r.fields(in, "a log activity", []string{"message"}, []string{"addDetails", "flowInfo", "addToFlow", "Log Level", "usePrint"})
+	message := say(in.at, "")
+	if m := in.get("message"); m != nil {
+		t, ok := s.r.term(m, s.scope)
+		if !ok {
+			return nil
+		}
+		if message = emit(t, m.at); t.whole != nil {
+			message = s.json(m, t)
+		}
+	}
+	return obj(in.at).put("message", in.at, message)
+}
+
+// json is an object in a text, where package flow makes JSON of it.
+func (s *flowScope) json(at *node, t term) *made {
+	if t.whole.kind == object || t.whole.kind == list {
+		return t.whole
+	}
+	return emit(t, at.at)
+}
+
+// mappings are those of a mapper or a return.
+func (s *flowScope) mappings(settings, in *node, what string) *node {
+	s.r.fields(settings, what, []string{"mappings"}, nil)
+	s.r.fields(in, what, []string{"mappings"}, nil)
+	m := settings.get("mappings")
+	if m == nil {
+		m = in.get("mappings")
+	}
+	if m != nil && m.kind != object {
+		s.r.bad(m.at, "the mappings are an object of names and values, not %v", m)
+		return nil
+	}
+	return m
+}
+
+func (s *flowScope) mapper(t *task, settings, in *node, c condition) *made {
+	m := s.mappings(settings, in, "a mapper")
+	out := obj(t.activity.at)
+	if m == nil {
+		return out
+	}
+	assigned := map[string]term{}
+	for _, one := range m.members {
+		v, ok := s.r.term(one.value, s.scope)
+		if !ok {
+			v = atom("null", anyType)
+		}
+		out.put(one.key, one.at, emit(v, one.value.at))
+		if _, before := s.assigned[one.key]; c.text != "" && (before || s.v.res.input(one.key) != nil) {
+			s.r.bad(one.at, "%s has a value already, which it would keep if this task does not run: give it another name", shown(one.key))
+		}
+		assigned[one.key] = atom("steps."+t.name+pathText([]segment{{name: one.key}}), v.typ)
+	}
+	for name, v := range assigned { // a mapper names what was before it
+		s.assigned[name] = v
+	}
+	return out
+}
+
+func (s *flowScope) subflow(t *task, settings, in *node) *made {
+	r := s.r
+	r.fields(settings, "a subflow activity", []string{"flowURI"}, nil)
+	f := r.flowOf(settings, t.activity)
+	if f == nil {
+		return nil
+	}
+	given, with := r.with(f, in, t.activity.at, s.scope)
+	v := r.variant(f, &reply{whole: true, at: f.n.at})
+	v.callers = append(v.callers, given)
+	uri := settings.get("flowURI").at
+	out := obj(t.activity.at).put("name", uri, say(uri, v.name))
+	if len(with.members) > 0 {
+		out.put("with", with.at, with)
+	}
+	return out
+}
+
+// failure is the activity "error": the run ends.
+func (s *flowScope) failure(settings, in *node) *made {
+	s.r.fields(settings, "an error activity", nil, nil)
+	s.r.fields(in, "an error activity", []string{"message"}, nil)
+	message := say(in.at, "the flow failed")
+	if m := in.get("message"); m != nil {
+		t, ok := s.r.term(m, s.scope)
+		if !ok {
+			return nil
+		}
+		message = emit(t, m.at)
+	}
+	return failed(in.at, "FAILED_PRECONDITION", message) // HTTP 400, as Flogo answers
+}
+
+func failed(at int, code string, message *made) *made {
+	e := obj(at).put("code", at, word(at, code)).put("message", at, message)
+	return obj(at).put("error", at, e)
+}
+
+// statuses are the codes of HTTP that a flow may answer with, as docs/spec/status.md
+// has them.
+var statuses = map[int64]string{
+	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS", 429: "RESOURCE_EXHAUSTED",
+	499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}
+
+// ret makes the reply of a return: what the trigger makes of its mappings.
+func (s *flowScope) ret(t *task, settings, in *node) *made {
+	r := s.r
+	m := s.mappings(settings, in, "a return activity")
+	results := &replyTerms{terms: map[string]term{}, outputs: slices.Clone(s.v.res.outputs)}
+	whole, good := obj(t.activity.at), true
+	if m != nil {
+		whole.at = m.at
+		for _, one := range m.members {
+			v, ok := r.term(one.value, s.scope)
+			if good = good && ok; !ok {
+				continue
+			}
+			results.terms[one.key] = v
+			if !contained(results.outputs, one.key) {
+				results.outputs = append(results.outputs, one.key)
+			}
+			whole.put(one.key, one.at, emit(v, one.value.at))
+		}
+	}
+	slices.Sort(results.outputs)
+	p := s.v.reply
+	switch {
+	case !good:
+		return nil
+	case p == nil:
+		return obj(t.activity.at)
+	case p.whole:
+		return obj(t.activity.at).put("reply", whole.at, whole)
+	}
+	code, data, ok := s.answer(t, p, results)
+	if !ok {
+		return nil
+	}
+	return s.coded(t, code, data)
+}
+
+// An answered is a part of an answer, and where it comes from.
+type answered struct {
+	term
+	at int
+}
+
+// answer applies the output mapping of a trigger.
+func (s *flowScope) answer(t *task, p *reply, results *replyTerms) (code, data answered, ok bool) {
+	r := s.r
+	code.at, data.at = t.activity.at, t.activity.at
+	if p.out == nil {
+		code.term, data.term = results.terms["code"], results.terms["data"]
+		for name := range results.terms {
+			if name != "code" && name != "data" {
+				r.bad(t.activity.at, "the trigger has no \"output\" that says what becomes of %s: only code and data are answered without one", shown(name))
+				return code, data, false
+			}
+		}
+		return code, data, true
+	}
+	if !r.fields(p.out, "the output of an action", []string{"code", "data"}, nil) {
+		return code, data, false
+	}
+	ok = true
+	for key, out := range map[string]*answered{"code": &code, "data": &data} {
+		v := p.out.get(key)
+		if v == nil {
+			continue
+		}
+		var good bool
+		out.at = v.at
+		if out.term, good = r.term(v, results.scope(r)); !good {
+			ok = false
+		}
+	}
+	return code, data, ok
+}
+
+// coded is a return with an HTTP status.
+func (s *flowScope) coded(t *task, code, data answered) *made {
+	out := obj(t.activity.at)
+	status := code.as(intType)
+	if w := code.whole; w != nil && w.kind == number { // a constant in an object
+		status = literal(nil)
+		if n, err := strconv.ParseInt(w.word, 10, 64); err == nil {
+			status = literal(n)
+		}
+	}
+	n, isInt := status.value.(int64)
+	switch {
+	case code.text == "" && code.whole == nil, status.literal && status.value == nil, isInt && (n == 200 || n == 0):
+		if data.text != "" || data.whole != nil {
+			out.put("reply", data.at, emit(data.term, data.at))
+		}
+		return out
+	case !isInt:
+		s.r.bad(code.at, "the code of an answer must be a constant: have a task for each, with links that have conditions")
+		return nil
+	case n >= 200 && n < 400:
+		s.r.bad(code.at, "an answer has the code 200 or that of an error, not %d", n)
+		return nil
+	case statuses[n] == "":
+		e := s.r.bad(code.at, "the code %d is not read", n)
+		for n := range statuses {
+			e.Allowed = append(e.Allowed, strconv.FormatInt(n, 10))
+		}
+		e.Allowed = append(e.Allowed, "200")
+		slices.Sort(e.Allowed)
+		return nil
+	}
+	message := say(code.at, "the flow answers with "+strconv.FormatInt(n, 10))
+	if data.text != "" || data.whole != nil {
+		message = emit(data.term, data.at)
+	}
+	return failed(code.at, statuses[n], message)
+}
+
+// restURI is what the URI of a REST activity says.
+type restURI struct {
+	target string
+	path   string
+	params []string
+	query  url.Values
+}
+
+func (s *flowScope) uri(settings *node) (restURI, bool) {
+	r, out := s.r, restURI{}
+	n := settings.get("uri")
+	text, ok := r.constText(n)
+	if n == nil {
+		r.bad(settings.at, "a REST activity needs a \"uri\" such as http://localhost:8080/greet/:name")
+		return out, false
+	}
+	if !ok {
+		return out, false
+	}
+	scheme, rest, _ := strings.Cut(text, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, path := rest[:end], rest[end:]
+	path, query, _ := strings.Cut(path, "?")
+	out.target = "rest://"
+	port := ":80"
+	switch {
+	case scheme == "https":
+		out.target, port = "rest+tls://", ":443"
+	case scheme != "http" || host == "" || strings.ContainsAny(host, "@ {}\\$") || strings.Contains(path+query, "#"):
+		r.bad(n.at, "the uri is of the form http://host:port/path or https://…, not %s", shown(text))
+		return out, false
+	}
+	if u, err := url.Parse(scheme + "://" + host); err != nil || u.Hostname() == "" {
+		r.bad(n.at, "%s is no host", shown(host))
+		return out, false
+	} else if u.Port() != "" {
+		port = ""
+	}
+	out.target += host + port
+	var err error
+	if out.query, err = url.ParseQuery(query); err != nil {
+		r.bad(n.at, "the query of the uri cannot be read: %v", err)
+		return out, false
+	}
+	out.path, out.params, ok = r.route(n, path)
+	return out, ok
+}
