@@ -26,7 +26,7 @@ func (r *reader) app(n *node) *made {
 		root.put("doc", n.get("description").at, say(n.get("description").at, d))
 	}
 	if m := n.get("appModel"); m != nil && !strings.HasPrefix(m.text, "1.1") {
-		r.bad(m.at, "the app model %v is not read: open the app with a Flogo of app model 1.1 and save it", m).Allowed = []string{"1.1.0", "1.1.1"}
+		r.bad(m.at, "the app model %s is not read: open the app with a Flogo of app model 1.1 and save it", shown(m.text)).Allowed = []string{"1.1.0", "1.1.1"}
 		return root
 	}
 	r.readImports(n.get("imports"))
@@ -212,11 +212,11 @@ func (r *reader) property(p *node, name string) (string, *made, *property) {
 		case "bool", "boolean":
 			prop.typ, prop.value = boolType, false
 		default:
-			r.bad(t.at, "a property of the type %v is not read", t).Allowed = []string{"string", "int64", "float64", "bool"}
+			r.bad(t.at, "a property of the type %s is not read", shown(t.text)).Allowed = []string{"string", "int64", "float64", "bool"}
 			return "", nil, nil
 		}
 	}
-	at, value := p.at, ""
+	at := p.at
 	if v := p.get("value"); v != nil {
 		if v.kind == object || v.kind == list {
 			r.bad(v.at, "the value of a property is a single one, not %v", v)
@@ -226,8 +226,8 @@ func (r *reader) property(p *node, name string) (string, *made, *property) {
 			r.bad(v.at, "the property %s is encrypted: give it by --set %s=… and no value here", shown(name), prop.name)
 			return "", nil, nil
 		}
-		at, value = v.at, v.text
-		if !prop.parse(value) && value != "" {
+		at = v.at
+		if !prop.parse(v.text) && v.text != "" {
 			r.bad(v.at, "%v is not of the property's type", v)
 			return "", nil, nil
 		}

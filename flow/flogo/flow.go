@@ -13,7 +13,6 @@ type resource struct {
 	// outputs are the names that it may return.
 	outputs  []string
 	tasks    []*task
-	read     bool
 	variants map[string]*variant
 }
 
@@ -132,7 +131,7 @@ func (r *reader) readResources(n *node) {
 func (r *reader) readFlow(f *resource) {
 	idle := []string{"name", "description", "explicitReply", "model"}
 	r.fields(f.n, "a flow", []string{"metadata", "tasks", "links", "errorHandler"}, idle)
-	if e := f.n.get("errorHandler"); e != nil && !(empty(e) || e.get("tasks") == nil || empty(e.get("tasks"))) {
+	if e := f.n.get("errorHandler"); e != nil && !empty(e) && e.get("tasks") != nil && !empty(e.get("tasks")) {
 		r.bad(e.at, "an error handler is not read: a run whose step fails ends, and its caller is told so; \"retryOnError\" of a task is read")
 	}
 	md := f.n.get("metadata")

@@ -1,9 +1,9 @@
 package flogo
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -76,7 +76,7 @@ func call(name string, at int, args []term) (term, *problem) {
 		return term{}, err
 	}
 	if len(args) < f.least || f.most >= 0 && len(args) > f.most {
-		want := fmt.Sprint(f.least)
+		want := strconv.Itoa(f.least)
 		if f.most < 0 {
 			want += " or more"
 		}

@@ -2,7 +2,6 @@ package flogo
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -350,14 +349,4 @@ func within(src string, n *node, offset int) int {
 		offset -= utf8.RuneLen(r)
 	}
 	return i
-}
-
-// keys are the names of an object's members.
-func (n *node) keys() []string {
-	var all []string
-	for _, m := range n.members {
-		all = append(all, m.key)
-	}
-	slices.Sort(all)
-	return all
 }

@@ -93,7 +93,6 @@ type reader struct {
 	propertyOf map[string]*property
 	flows      []*resource
 	byURI      map[string]*resource
-	queue      []*variant // that are to be made
 	variants   []*variant
 	names      *names // of flows
 	messages   *made

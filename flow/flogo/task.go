@@ -97,7 +97,7 @@ func (r *reader) taskOf(n *node, key string, byID map[string]*task) *task {
 	}
 	t := byID[v.text]
 	if t == nil {
-		e := r.bad(v.at, "there is no task %v", v)
+		e := r.bad(v.at, "there is no task %s", shown(v.text))
 		for id := range byID {
 			e.Allowed = append(e.Allowed, id)
 		}

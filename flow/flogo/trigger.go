@@ -13,7 +13,6 @@ type handler struct {
 	r                 *reader
 	trigger, n        *node
 	settings, action  *node
-	what              string
 	flow              *resource
 	variant           *variant
 	params            map[string]bool // of the path
@@ -50,7 +49,7 @@ func (r *reader) readTriggers(app *node) *made {
 			if len(hs.items) > 1 && r.textOf(h, "name", "", false) != "" {
 				name = h.get("name").text
 			}
-			if made := r.readHandler(t, h, kind, names, name); made != nil {
+			if made := r.readHandler(t, h, kind, name); made != nil {
 				out.put(names.another(name), h.at, made)
 			}
 		}
@@ -58,7 +57,7 @@ func (r *reader) readTriggers(app *node) *made {
 	return out
 }
 
-func (r *reader) readHandler(t, n *node, kind string, names *names, name string) *made {
+func (r *reader) readHandler(t, n *node, kind, name string) *made {
 	idle := []string{"name", "description", "outputs", "reply", "schemas", "settings_ui"}
 	if !r.fields(n, "a handler", []string{"settings", "action", "actions"}, idle) {
 		return nil
@@ -282,7 +281,7 @@ func (r *reader) verb(n, of *node) string {
 	}
 	s = strings.ToUpper(s)
 	if ok && !slices.Contains(verbs, s) {
-		r.bad(n.at, "the method %v is not read", n).Allowed = verbs
+		r.bad(n.at, "the method %s is not read", shown(s)).Allowed = verbs
 		return ""
 	}
 	return s

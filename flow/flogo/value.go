@@ -2,6 +2,7 @@ package flogo
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -179,11 +180,15 @@ func plain(v any) string {
 
 // propertyTerm is $property[name].
 func (r *reader) propertyTerm(ref ref, constants bool) (term, *problem) {
-	name := ref.item
-	for _, s := range ref.path {
-		name += "." + s.name
+	parts := []string{ref.item}
+	if ref.item == "" {
+		parts = nil
 	}
-	p := r.propertyOf[strings.TrimPrefix(name, ".")]
+	for _, s := range ref.path {
+		parts = append(parts, s.name)
+	}
+	name := strings.Join(parts, ".")
+	p := r.propertyOf[name]
 	if p == nil {
 		err := wrong(ref.at, "the app has no property %s", shown(name))
 		for known := range r.propertyOf {
@@ -212,7 +217,7 @@ func (r *reader) common(ref ref, allowed ...string) (term, *problem) {
 		name = "$."
 	}
 	err := wrong(ref.at, "%s cannot be named here", name)
-	err.allowed = append(allowed, "$property[…]")
+	err.allowed = slices.Concat(allowed, []string{"$property[…]"})
 	return term{}, err
 }
 
@@ -234,15 +239,15 @@ func (r *reader) constText(n *node) (string, bool) {
 	case t.literal && t.value != nil:
 		return plain(t.value), true
 	case t.parts != nil:
-		var s string
+		var s strings.Builder
 		for _, p := range t.parts {
 			if !p.literal {
 				r.bad(n.at, "this must be known before the app runs: only properties and constants can be joined")
 				return "", false
 			}
-			s += plain(p.value)
+			s.WriteString(plain(p.value))
 		}
-		return s, true
+		return s.String(), true
 	}
 	r.bad(n.at, "this must be a text that is known before the app runs")
 	return "", false

@@ -1,0 +1,175 @@
+package flogo_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/everywire/everywire/describe/source"
+	"github.com/everywire/everywire/flow"
+	"github.com/everywire/everywire/flow/flogo"
+	"github.com/everywire/everywire/internal/golden"
+)
+
+var update = flag.Bool("update", false, "write what apps become into testdata/*.yaml")
+
+// protoFiles finds .proto files in testdata.
+func protoFiles(name string) ([]protoreflect.ServiceDescriptor, error) {
+	text, err := os.ReadFile("testdata/" + name + ".proto")
+	if err != nil {
+		return nil, fmt.Errorf("there is no %s.proto", name)
+	}
+	methods, err := source.Proto(context.Background(), map[string]string{name + ".proto": string(text)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return []protoreflect.ServiceDescriptor{methods[0].Desc.Parent().(protoreflect.ServiceDescriptor)}, nil
+}
+
+func app(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+var apps = []string{"hello-server-rest", "hello-client-rest", "hello-server-grpc", "hello-client-grpc", "parts"}
+
+// What apps become: the hello pair in both variants, and one with all parts that are
+// read. What is made is a flow file without errors.
+func TestConvert(t *testing.T) {
+	for _, name := range apps {
+		text := app(t, name)
+		if !flogo.Is(name+".json", text) {
+			t.Errorf("%s is said to be no app", name)
+		}
+		made, err := flogo.Convert(name+".json", text, flogo.Options{Proto: protoFiles})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		golden.Check(t, "testdata/"+name+".yaml", made, *update)
+		if _, err := flow.Parse(name+".yaml", made); err != nil {
+			t.Errorf("what %s becomes: %v", name, err)
+		}
+	}
+}
+
+// Other JSON, and flow files, are no apps.
+func TestIs(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"type": "flogo:app"}`: true, ` {"appModel": "1.1.0"}`: true, "\ufeff{\"type\": \"flogo:app\"": true, `{"resources": []}`: true,
+		"name: x\nflows: {}\n": false, `{"name": "x", "flows": {}, "triggers": {}}`: false, "": false, `{"openapi": "3.1.0"}`: false,
+	} {
+		if got := flogo.Is("x.yaml", []byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if !flogo.Is("x.flogo", []byte("{")) || !flogo.Is("x.json", []byte("{")) {
+		t.Error("an app by its name, with a mistake, is none")
+	}
+}
+
+// Properties are set from outside, and keep their types.
+func TestSet(t *testing.T) {
+	text := app(t, "hello-server-rest")
+	file, err := flogo.Read("a.json", text, flogo.Options{Set: []flow.Assignment{{Name: "PORT", Value: "9090"}}})
+	if err != nil || file.Triggers[0].Service.On != "rest://:9090" {
+		t.Errorf("%v, %v", file.Triggers[0].Service, err)
+	}
+	_, err = flogo.Read("a.json", text, flogo.Options{Set: []flow.Assignment{{Name: "PORT", Value: "x"}}})
+	if err == nil || !strings.Contains(err.Error(), "PORT cannot be set to \"x\"") {
+		t.Error(err)
+	}
+}
+
+// What is wrong, and what is not read, is told with its place and what is.
+func TestErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		app, old, put string
+		want          string // line:column: text (allowed: …)
+	}{
+		"no JSON":                      {"hello-server-rest", `"type": "flogo:app",`, `"type": "flogo:app"`, "4:3: "},
+		"a member twice":               {"hello-server-rest", `"version": "1.0.0",`, `"version": "1.0.0", "version": "2",`, `4:23: `},
+		"another app model":            {"hello-server-rest", `"1.1.0"`, `"0.9"`, `6:15: the app model "0.9" is not read`},
+		"a trigger that is not read":   {"hello-server-rest", `"ref": "#rest"`, `"ref": "github.com/project-flogo/contrib/trigger/kafka"`, `20:14: the trigger "github.com/project-flogo/contrib/trigger/kafka" is not read: have a consumer call a REST or gRPC trigger`},
+		"an activity that is not read": {"hello-server-rest", `"ref": "#log"`, `"ref": "#counter"`, `47:33: the activity "#counter" is not read: flow run --admin counts the runs`},
+		"a setting that is not read":   {"hello-server-rest", `"path": "/hello/:name"`, `"path": "/hello/:name", "enableCORS": "true"`, `"enableCORS" of a handler of a REST trigger is not read`},
+		"a path that ends in a star":   {"hello-server-rest", `/hello/:name`, `/hello/*name`, `24:49: the rest of a path, "*name", is not read`},
+		"a verb":                       {"hello-server-rest", `"GET"`, `"TRACE"`, `24:34: the method "TRACE" is not read`},
+		"a flow that is not there":     {"hello-server-rest", `res://flow:greet`, `res://flow:great`, `27:37: there is no flow "res://flow:great"`},
+		"a parameter of the path":      {"hello-server-rest", `$.pathParams.name`, `$.pathParams.nam`, `the path has no parameter "nam"`},
+		"an input of the flow":         {"hello-server-rest", `"=string.concat(\"asked by \", $flow.name)"`, `"=string.concat(\"asked by \", $flow.nam)"`, `the flow has no input "nam"`},
+		"a function":                   {"hello-server-rest", `string.concat(\"asked`, `string.shout(\"asked`, `the function "string.shout" is not read`},
+		"an expression":                {"hello-server-rest", `\"asked by \", $flow.name)`, `\"asked by \", $flow.name`, `47:103: `},
+		"a link to nowhere":            {"hello-server-rest", `"to": "answer"`, `"to": "answers"`, `there is no task "answers"`},
+		"a link for errors":            {"hello-server-rest", `"to": "answer"`, `"to": "answer", "type": "error"`, `a link that is followed when a task fails is not read`},
+		"a circle":                     {"hello-server-rest", `[{"from": "log_asked", "to": "answer"}]`, `[{"from": "log_asked", "to": "answer"}, {"from": "answer", "to": "log_asked"}]`, `the links go round in a circle`},
+		"a loop":                       {"hello-server-rest", `"id": "log_asked",`, `"id": "log_asked", "type": "iterator",`, `there are no loops`},
+		"a timer":                      {"hello-client-rest", `"100ms"`, `"soon"`, `21:42: "repeatInterval" is a time of at least 1ms`},
+		"a task before":                {"hello-client-rest", `$activity[ask]`, `$activity[asked]`, `there is no task "asked" that has run before this one`},
+		"a uri":                        {"hello-client-rest", `http://localhost`, `ftp://localhost`, `the uri is of the form http://host:port/path or https://…`},
+		"a parameter that is missing":  {"hello-client-rest", `{"pathParams": {"name": "=$flow.name"}}`, `{}`, `the path of the uri has a parameter "name", which "pathParams" does not give`},
+		"a .proto file":                {"hello-client-grpc", `"protoName": "hello"`, `"protoName": "helo"`, `the types of the service are needed: there is no helo.proto`},
+		"a service of it":              {"hello-client-grpc", `"serviceName": "Hello"`, `"serviceName": "Helo"`, `hello.proto has no service "Helo"`},
+		"a method of it":               {"hello-client-grpc", `"methodName": "Greet"`, `"methodName": "Meet"`, `the service Hello has no method "Meet"`},
+		"a field of its request":       {"hello-server-grpc", `$.content.name`, `$.content.nam`, `hello.GreetRequest has no field "nam"`},
+		"an encrypted property":        {"hello-client-rest", `"value": "World"`, `"value": "SECRET:abc"`, `is encrypted: give it by --set NAME=…`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := string(app(t, c.app))
+			if !strings.Contains(text, c.old) {
+				t.Fatalf("the app has no %s", c.old)
+			}
+			_, err := flogo.Read("a.json", []byte(strings.Replace(text, c.old, c.put, 1)), flogo.Options{Proto: protoFiles})
+			var errs flow.Errors
+			if !errors.As(err, &errs) || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got\n%v\nwant %s", err, c.want)
+			}
+			for _, e := range errs {
+				if e.File != "a.json" || e.Line < 1 || e.Column < 1 || e.Source == "" {
+					t.Errorf("%+v", e)
+				}
+			}
+		})
+	}
+}
+
+// Whatever the text is: an app that is read is a flow file that can be made, one that
+// is not has errors within it.
+func FuzzRead(f *testing.F) {
+	for _, name := range apps {
+		f.Add(app(f, name))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o := flogo.Options{Proto: protoFiles}
+		_, err := flogo.Read("a.json", text, o)
+		if err == nil {
+			made, err := flogo.Convert("a.json", text, o)
+			if err == nil {
+				_, err = flow.Parse("a.yaml", made)
+			}
+			if err != nil {
+				t.Fatalf("%s\nbecomes\n%s\n%v", text, made, err)
+			}
+			return
+		}
+		var errs flow.Errors
+		if !errors.As(err, &errs) || len(errs) == 0 {
+			t.Fatalf("%T: %v", err, err)
+		}
+		for _, e := range errs {
+			if e.Line < 1 || e.Line > 1+strings.Count(string(text), "\n") || e.Column < 1 {
+				t.Fatalf("%+v", e)
+			}
+		}
+	})
+}
