@@ -14,6 +14,8 @@ type Error struct {
 	// File is the file's name, and Pos the place.
 	File string `json:"file"`
 	Pos
+	// Path is the place as a JSON Pointer (RFC 6901), if the file is one of JSON.
+	Path string `json:"path,omitempty"`
 	// Text says what is wrong.
 	Text string `json:"error"`
 	// Allowed are the words that could stand there, if that is a list.
@@ -35,7 +37,7 @@ func (e *Error) Error() string {
 const shownWidth = 90
 
 // Detail is several lines: the error, the line that it is in with a mark below the
-// place, and what is allowed there.
+// place, the path of a file of JSON, and what is allowed there.
 func (e *Error) Detail() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: %s\n", e.File, e.Line, e.Column, e.Text)
@@ -47,6 +49,9 @@ func (e *Error) Detail() string {
 	}
 	shown := line[from:min(len(line), from+shownWidth)]
 	fmt.Fprintf(&b, "    %s\n    %s^\n", strings.TrimRight(string(shown), " "), strings.Repeat(" ", column-from))
+	if e.Path != "" {
+		fmt.Fprintf(&b, "    at %s\n", strings.Map(printable, e.Path))
+	}
 	if len(e.Allowed) > 0 {
 		wrapped(&b, "    allowed here: ", e.Allowed)
 	}

@@ -57,7 +57,7 @@ type Server interface {
 // server set for one to serve on; it says what is wrong or returns nil. An error of
 // Check is of type [Errors].
 func Check(file *File, target func(target string, server bool) error) error {
-	src := &source{name: file.src.name, lines: file.src.lines, from: file.src.from}
+	src := &source{name: file.src.name, lines: file.src.lines, texts: file.src.texts, from: file.src.from}
 	for _, t := range file.Triggers {
 		if t.Service != nil && t.Service.On != "" {
 			if err := target(t.Service.On, true); err != nil {

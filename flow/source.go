@@ -9,6 +9,7 @@ import (
 type source struct {
 	name  string
 	lines [][]rune
+	texts []string // of the lines
 	errs  Errors
 	// from is what the text was made from, nil if it is what its user wrote.
 	from *origin
@@ -17,7 +18,8 @@ type source struct {
 func newSource(name, text string) *source {
 	s := &source{name: name}
 	for line := range strings.SplitSeq(text, "\n") {
-		s.lines = append(s.lines, []rune(strings.TrimSuffix(line, "\r")))
+		line = strings.TrimSuffix(line, "\r")
+		s.lines, s.texts = append(s.lines, []rune(line)), append(s.texts, line)
 	}
 	return s
 }
@@ -32,12 +34,14 @@ func (s *source) bad(at Pos, format string, args ...any) *Error {
 // errorAt makes an error at a place, which is moved into the file if it is beyond.
 func (s *source) errorAt(at Pos, text string) *Error {
 	if s.from != nil {
-		return s.from.errorAt(s.from.place(at), text)
+		at, path := s.from.place(at)
+		e := s.from.errorAt(at, text)
+		e.Path = path
+		return e
 	}
 	at.Line = max(min(at.Line, len(s.lines)), 1)
-	line := s.lines[at.Line-1]
-	at.Column = max(min(at.Column, len(line)+1), 1)
-	return &Error{File: s.name, Pos: at, Text: text, Source: string(line)}
+	at.Column = max(min(at.Column, len(s.lines[at.Line-1])+1), 1)
+	return &Error{File: s.name, Pos: at, Text: text, Source: s.texts[at.Line-1]}
 }
 
 // A quoting is how a text is written in YAML.

@@ -12,10 +12,10 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 // names gives each thing of a kind a name that a flow file can have.
 type names struct {
 	given map[string]string // by the app's
-	taken map[string]bool
+	taken map[string]int    // with the number that one like it may have next
 }
 
-func newNames() *names { return &names{map[string]string{}, map[string]bool{}} }
+func newNames() *names { return &names{map[string]string{}, map[string]int{}} }
 
 // of is the name of a thing, the same each time.
 func (n *names) of(app string) string {
@@ -31,10 +31,11 @@ func (n *names) of(app string) string {
 func (n *names) another(app string) string {
 	base := nameLike(app)
 	name := base
-	for i := 2; n.taken[name]; i++ {
-		name = base + "_" + strconv.Itoa(i)
+	for n.taken[name] > 0 {
+		n.taken[base]++
+		name = base + "_" + strconv.Itoa(n.taken[base])
 	}
-	n.taken[name] = true
+	n.taken[name] = 1
 	return name
 }
 

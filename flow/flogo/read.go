@@ -3,7 +3,6 @@ package flogo
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -50,12 +49,11 @@ func Is(name string, file []byte) bool {
 func Read(name string, app []byte, o Options) (*flow.File, error) {
 	r, root := convert(name, app, o)
 	made, marks := write(root)
-	if len(r.errs) > 0 {
-		// What is left of the app may be wrong just for that.
-		file, _ := flow.ParseMade(name, app, made, func(flow.Pos) flow.Pos { return flow.Pos{Line: 1, Column: 1} })
+	file, err := flow.ParseMade(name, app, made, func(p flow.Pos) (flow.Pos, string) { return r.place(find(marks, p)) })
+	if len(r.errs) > 0 { // what is left of the app may be wrong just for that
 		return file, r.errs.Sorted()
 	}
-	return flow.ParseMade(name, app, made, func(p flow.Pos) flow.Pos { return r.pos(find(marks, p)) })
+	return file, err
 }
 
 // Convert makes a flow file of an app. Errors are as those of [Read].
@@ -85,7 +83,8 @@ type reader struct {
 	src     string
 	options Options
 	errs    flow.Errors
-	lines   []int // where lines begin
+	root    *node
+	text    *places
 
 	pkg        string // of the messages and methods that the app does not name
 	imports    map[string]string
@@ -102,55 +101,35 @@ type reader struct {
 }
 
 // convert reads an app as far as it can be.
-func convert(name string, app []byte, o Options) (*reader, *made) {
+func convert(name string, app []byte, o Options) (r *reader, made *made) {
 	src := string(app)
-	r := &reader{
-		name: name, src: src, options: o, lines: []int{0}, imports: map[string]string{}, properties: newNames(), propertyOf: map[string]*property{},
+	r = &reader{
+		name: name, src: src, options: o, text: placesOf(src), imports: map[string]string{}, properties: newNames(), propertyOf: map[string]*property{},
 		byURI: map[string]*resource{}, names: newNames(), messages: obj(0), methods: obj(0), declared: map[string]bool{}, protos: map[string][]protoreflect.ServiceDescriptor{},
 	}
-	for i := range len(src) {
-		if src[i] == '\n' {
-			r.lines = append(r.lines, i+1)
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case tooMany:
+			made = obj(0)
+		default:
+			panic(p)
 		}
-	}
+	}()
 	switch {
 	case len(src) > MaxFile:
 		r.bad(0, "the file has %d bytes: the limit is %d", len(src), MaxFile)
 	case !utf8.ValidString(src):
-		r.bad(strings.IndexFunc(src, func(r rune) bool { return r == utf8.RuneError }), "the file is not UTF-8")
+		r.bad(firstInvalid(src), "the file is not UTF-8")
 	default:
 		root, err := parseJSON(src)
 		if err == nil {
+			r.root = root
 			return r, r.app(root)
 		}
 		r.bad(err.at, "%s", err.text)
 	}
 	return r, obj(0)
-}
-
-// pos is the place of a byte.
-func (r *reader) pos(at int) flow.Pos {
-	at = min(at, len(r.src))
-	line := 0
-	for low, high := 0, len(r.lines); low < high; {
-		if mid := (low + high) / 2; r.lines[mid] <= at {
-			line, low = mid, mid+1
-		} else {
-			high = mid
-		}
-	}
-	return flow.Pos{Line: line + 1, Column: utf8.RuneCountInString(r.src[r.lines[line]:at]) + 1}
-}
-
-// bad notes an error at a byte.
-func (r *reader) bad(at int, format string, args ...any) *flow.Error {
-	at = max(at, 0)
-	p := r.pos(at)
-	begin := r.lines[p.Line-1]
-	line, _, _ := strings.Cut(r.src[begin:], "\n")
-	e := &flow.Error{File: r.name, Pos: p, Text: fmt.Sprintf(format, args...), Source: strings.TrimSuffix(line, "\r")}
-	r.errs = append(r.errs, e)
-	return e
 }
 
 // fields checks the members of an object: those that are read, and those that

@@ -19,8 +19,6 @@ type made struct {
 	word, text string
 	members    []madeMember
 	items      []*made
-	// inline objects and lists are written within a line.
-	inline bool
 	// comment stands in the lines above the first member.
 	comment string
 }
@@ -93,30 +91,27 @@ func (w *writer) indent(n int) { w.print(strings.Repeat("  ", n)) }
 func (w *writer) member(m madeMember, depth int) {
 	w.indent(depth)
 	w.mark(m.at)
-	w.print(scalarText(m.key, false) + ":")
+	w.print(scalarText(m.key) + ":")
 	w.value(m.value, depth)
 }
 
 // value writes what follows a colon or a dash, with its line end.
 func (w *writer) value(v *made, depth int) {
 	switch {
-	case v.inline || v.kind == object && len(v.members) == 0 || v.kind == list && len(v.items) == 0:
-		w.print(" ")
-		w.inline(v)
-		w.newLine()
-	case v.kind == object:
+	case v.kind == object && len(v.members) > 0:
 		w.newLine()
 		for _, m := range v.members {
 			w.member(m, depth+1)
 		}
-	case v.kind == list:
+	case v.kind == list && len(v.items) > 0:
 		w.newLine()
 		for _, item := range v.items {
 			w.item(item, depth+1)
 		}
 	default:
 		w.print(" ")
-		w.inline(v)
+		w.mark(v.at)
+		w.print(one(v))
 		w.newLine()
 	}
 }
@@ -126,7 +121,7 @@ func (w *writer) item(v *made, depth int) {
 	w.indent(depth)
 	w.mark(v.at)
 	w.print("-")
-	if v.inline || v.kind != object || len(v.members) == 0 {
+	if v.kind != object || len(v.members) == 0 {
 		w.value(v, depth)
 		return
 	}
@@ -134,7 +129,7 @@ func (w *writer) item(v *made, depth int) {
 		if i == 0 {
 			w.print(" ")
 			w.mark(m.at)
-			w.print(scalarText(m.key, false) + ":")
+			w.print(scalarText(m.key) + ":")
 			w.value(m.value, depth+1)
 			continue
 		}
@@ -142,35 +137,17 @@ func (w *writer) item(v *made, depth int) {
 	}
 }
 
-// inline writes a value within a line.
-func (w *writer) inline(v *made) {
-	w.mark(v.at)
+// one is a value that is written within a line.
+func one(v *made) string {
 	switch v.kind {
 	case object:
-		w.print("{")
-		for i, m := range v.members {
-			if i > 0 {
-				w.print(", ")
-			}
-			w.mark(m.at)
-			w.print(scalarText(m.key, true) + ": ")
-			w.inline(m.value)
-		}
-		w.print("}")
+		return "{}"
 	case list:
-		w.print("[")
-		for i, item := range v.items {
-			if i > 0 {
-				w.print(", ")
-			}
-			w.inline(item)
-		}
-		w.print("]")
+		return "[]"
 	case text:
-		w.print(scalarText(v.text, v.inline))
-	default:
-		w.print(v.word)
+		return scalarText(v.text)
 	}
+	return v.word
 }
 
 var (
@@ -183,9 +160,9 @@ var (
 )
 
 // scalarText is a text as it is written in YAML.
-func scalarText(s string, inline bool) string {
+func scalarText(s string) string {
 	if !slices.Contains(reserved, strings.ToLower(s)) {
-		if plainText.MatchString(s) || !inline && plainLine.MatchString(s) && !strings.Contains(s, ": ") && printable(s) {
+		if plainText.MatchString(s) || plainLine.MatchString(s) && !strings.Contains(s, ": ") && printable(s) {
 			return s
 		}
 	}
