@@ -116,8 +116,8 @@ func (s *flowScope) taskSettings(t *task, does *made) {
 }
 
 func (s *flowScope) log(settings, in *node) *made {
-	s.r.fields(settings, "a log activity", nil, []string{"logLevel"})
-	s.r.fields(in, "a log activity", []string{"message"}, []string{"addDetails", "flowInfo", "addToFlow", "Log Level", "usePrint"})
+	s.r.fields(settings, "a log activity", []string{"logLevel"}, []string{"addDetails", "usePrint"})
+	s.r.fields(in, "a log activity", []string{"message", "logLevel", "Log Level"}, []string{"addDetails", "flowInfo", "addToFlow", "usePrint"})
 	message := say(in.at, "")
 	if m := in.get("message"); m != nil {
 		t, ok := s.r.term(m, s.scope)
@@ -128,7 +128,24 @@ func (s *flowScope) log(settings, in *node) *made {
 			message = s.json(m, t)
 		}
 	}
-	return obj(in.at).put("message", in.at, message)
+	out := obj(in.at).put("message", in.at, message)
+	for _, v := range []*node{settings.get("logLevel"), in.get("logLevel"), in.get("Log Level")} {
+		if v != nil && !empty(v) {
+			return out.put("level", v.at, s.level(v))
+		}
+	}
+	return out
+}
+
+// levels are those of log activities.
+var levels = []string{"DEBUG", "INFO", "WARN", "ERROR"}
+
+func (s *flowScope) level(n *node) *made {
+	level, ok := s.r.constText(n)
+	if level = strings.ToUpper(level); ok && !contained(levels, level) {
+		s.r.bad(n.at, "the level %s is not read", shown(level)).Allowed = levels
+	}
+	return word(n.at, strings.ToLower(level))
 }
 
 // json is an object in a text, where package flow makes JSON of it.
@@ -186,7 +203,7 @@ func (s *flowScope) subflow(t *task, settings, in *node) *made {
 		return nil
 	}
 	given, with := r.with(f, in, t.activity.at, s.scope)
-	v := r.variant(f, &reply{whole: true, at: f.n.at})
+	v := r.variant(f, &reply{whole: true})
 	v.callers = append(v.callers, given)
 	uri := settings.get("flowURI").at
 	out := obj(t.activity.at).put("name", uri, say(uri, v.name))

@@ -222,6 +222,10 @@ func (r *reader) property(p *node, name string) (string, *made, *property) {
 			r.bad(v.at, "the value of a property is a single one, not %v", v)
 			return "", nil, nil
 		}
+		if len(v.text) > maxSource {
+			r.bad(v.at, "the value of the property has %d bytes: the limit is %d", len(v.text), maxSource)
+			return "", nil, nil
+		}
 		if strings.HasPrefix(v.text, "SECRET:") {
 			r.bad(v.at, "the property %s is encrypted: give it by --set %s=… and no value here", shown(name), prop.name)
 			return "", nil, nil

@@ -137,6 +137,7 @@ type scope func(ref) (term, *problem)
 const (
 	maxSource = 8 << 10
 	maxDepth  = 48
+	maxParts  = 256 // of a text that is joined
 )
 
 // translate makes an expression of Flogo one of package expr.
@@ -275,6 +276,9 @@ func combine(op string, at, level int, x, y term) (term, *problem) {
 			out.text = x.in(level+1) + " " + op + " " + y.in(level+1)
 		}
 	case op == "+" && (x.typ == stringType || y.typ == stringType):
+		if len(x.parts) == maxParts {
+			return out, wrong(at, "this joins more than %d texts", maxParts)
+		}
 		return joined(x, y), nil
 	case op == "+" && x.typ == anyType && y.typ == anyType:
 		return out, wrong(at, "whether this + adds numbers or joins texts is not known before the values are there: write string.concat(…), or coerce.toFloat64(…) + …")

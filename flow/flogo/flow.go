@@ -3,6 +3,8 @@ package flogo
 import (
 	"fmt"
 	"strings"
+
+	"github.com/everywire/everywire/flow"
 )
 
 // A resource is a flow of the app.
@@ -38,7 +40,6 @@ func (f *resource) input(app string) *input {
 // the results are code and data already; a nil reply answers nobody.
 type reply struct {
 	out *node
-	at  int
 	// whole replies with all results, as flows do that others run.
 	whole bool
 }
@@ -77,7 +78,7 @@ type variant struct {
 	name    string
 	made    *made
 	inputs  *made
-	callers []map[string]int // the inputs that each gives
+	callers []map[string]bool // the inputs that each gives, which are true if they are never null
 }
 
 // variant is that of a flow and a reply.
@@ -200,11 +201,12 @@ func (r *reader) readInput(f *resource, n *node, names *names) {
 // makeFlows makes all flows that are used, and those that are not as if others ran
 // them.
 func (r *reader) makeFlows(at int) *made {
+	size := 0
 	for i := 0; ; i++ {
 		if i == len(r.variants) {
 			for _, f := range r.flows {
 				if len(f.variants) == 0 {
-					r.variant(f, &reply{whole: true, at: f.n.at})
+					r.variant(f, &reply{whole: true})
 				}
 			}
 			if i == len(r.variants) {
@@ -212,6 +214,11 @@ func (r *reader) makeFlows(at int) *made {
 			}
 		}
 		r.makeFlow(r.variants[i])
+		// A flow is there for each way in which triggers make its answers.
+		if size += r.variants[i].made.size(); size > flow.MaxFile {
+			r.bad(r.variants[i].res.n.at, "the flows become more than the %d bytes that a flow file may have: make it several apps", flow.MaxFile)
+			return obj(at)
+		}
 	}
 	if len(r.variants) == 0 {
 		r.bad(at, "the app needs \"resources\" with a flow")
@@ -233,7 +240,7 @@ func (r *reader) declareInputs(v *variant) {
 	for _, in := range v.res.inputs {
 		needed := len(v.callers) > 0
 		for _, c := range v.callers {
-			needed = needed && c[in.app]&sure != 0
+			needed = needed && c[in.app]
 		}
 		word := in.word
 		if !needed {

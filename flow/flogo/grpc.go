@@ -164,7 +164,7 @@ func (h *handler) grpc() *made {
 		}
 		return requestOf(m.Input(), ref.path[1:])
 	})
-	h.variant = r.variant(h.flow, &reply{out: h.action.get("output"), at: h.action.at})
+	h.starts(&reply{out: h.action.get("output")})
 	return obj(h.n.at).put("on", h.n.at, h.on("grpc", "serverCert", "serverKey")).put("method", parts["methodName"].at, say(parts["methodName"].at, method)).
 		put("flow", h.action.at, h.flowName()).put("with", h.action.at, with)
 }

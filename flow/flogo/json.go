@@ -13,6 +13,8 @@ const (
 	MaxFile = 4 << 20
 	// MaxNesting is how deeply objects and lists may nest.
 	MaxNesting = 64
+	// MaxMembers is how many members an object may have, and how many elements a list.
+	MaxMembers = 1000
 )
 
 // A node is a value of a JSON text, with its place.
@@ -234,6 +236,9 @@ func (p *jsonParser) object(n *node, depth int) *jsonError {
 		if err != nil {
 			return err
 		}
+		if len(n.members) == MaxMembers {
+			return &jsonError{at, fmt.Sprintf("the object has more than %d members", MaxMembers)}
+		}
 		n.members = append(n.members, member{key, at, v})
 		switch {
 		case p.accept('}'):
@@ -253,6 +258,9 @@ func (p *jsonParser) list(n *node, depth int) *jsonError {
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return err
+		}
+		if len(n.items) == MaxMembers {
+			return &jsonError{v.at, fmt.Sprintf("the list has more than %d elements", MaxMembers)}
 		}
 		n.items = append(n.items, v)
 		switch {

@@ -83,8 +83,9 @@ func TestBroken(t *testing.T) {
 		"{\"a\": \"\ufffd\xff\"}":    "a.json:1:9: the file is not UTF-8",
 		nested:                       "a.json:1:66: the file nests more than 64 deep",
 		strings.Repeat(" ", 4<<20+1): "a.json:1:1: the file has 4194305 bytes: the limit is 4194304",
-		"[]":                         "a.json:1:1: the app is an object, not a list",
-		"null":                       "a.json:1:1: the app is an object, not null",
+		"{\"a\":[" + strings.Repeat("1,", 1000) + "1]}": "a.json:1:2007: the list has more than 1000 elements",
+		"[]":   "a.json:1:1: the app is an object, not a list",
+		"null": "a.json:1:1: the app is an object, not null",
 	} {
 		errs := errorsOf(t, text)
 		if len(errs) != 1 || !strings.HasPrefix(errs.Error(), want) {
@@ -95,8 +96,8 @@ func TestBroken(t *testing.T) {
 
 // An app with ever more errors, in one long line, is not read to its end.
 func TestManyErrors(t *testing.T) {
-	const one = `{"id":"é","handlers":[]},`
-	text := `{"name":"x","triggers":[` + strings.Repeat(one, 150_000) + `{}]}`
+	one := `{"id":"` + strings.Repeat("é", 1000) + `","handlers":[]},`
+	text := `{"name":"x","triggers":[` + strings.Repeat(one, 999) + `{}]}`
 	errs := errorsOf(t, text)
 	if len(errs) != 101 {
 		t.Fatalf("%d errors", len(errs))

@@ -18,7 +18,7 @@ type handler struct {
 	params            map[string]bool // of the path
 	queries, contents []string        // members of the request that are named
 	contentAt         int             // where the whole content is named, -1 if nowhere
-	used              map[string]int
+	given             map[string]bool // the inputs that it gives: true if they are sure
 }
 
 func (r *reader) readTriggers(app *node) *made {
@@ -62,7 +62,7 @@ func (r *reader) readHandler(t, n *node, kind, name string) *made {
 	if !r.fields(n, "a handler", []string{"settings", "action", "actions"}, idle) {
 		return nil
 	}
-	h := &handler{r: r, trigger: t, n: n, settings: n.get("settings"), contentAt: -1, params: map[string]bool{}, used: map[string]int{}}
+	h := &handler{r: r, trigger: t, n: n, settings: n.get("settings"), contentAt: -1, params: map[string]bool{}}
 	if h.settings == nil {
 		h.settings = &node{at: n.at, kind: object}
 	}
@@ -142,7 +142,7 @@ func (h *handler) timer() *made {
 		}
 		return r.common(ref)
 	})
-	h.variant = r.variant(h.flow, nil)
+	h.starts(nil)
 	return obj(h.n.at).put("timer", h.settings.at, timer).put("flow", h.action.at, h.flowName()).put("with", h.action.at, with)
 }
 
@@ -175,28 +175,28 @@ func (h *handler) flowName() *made {
 // with are the inputs that the handler gives its flow.
 func (h *handler) with(s scope) *made {
 	given, out := h.r.with(h.flow, h.action.get("input"), h.action.at, s)
-	h.used = given
+	h.given = given
 	if len(out.members) == 0 {
 		return nil
 	}
 	return out
 }
 
-// The bits of what is known of an input that is given.
-const (
-	given = 1
-	sure  = 2
-)
+// starts says that the handler starts its flow, whose answers are made so.
+func (h *handler) starts(p *reply) {
+	h.variant = h.r.variant(h.flow, p)
+	h.variant.callers = append(h.variant.callers, h.given)
+}
 
 // with reads the inputs of a flow that is started: the mapped ones, and the defaults
-// of others.
-func (r *reader) with(f *resource, input *node, at int, s scope) (map[string]int, *made) {
-	all, out := map[string]int{}, obj(at)
+// of others. given has those, with true for one that is never null.
+func (r *reader) with(f *resource, input *node, at int, s scope) (given map[string]bool, out *made) {
+	given, out = map[string]bool{}, obj(at)
 	if input != nil {
 		out.at = input.at
 		if input.kind != object {
 			r.bad(input.at, "the input is an object of mappings, not %v", input)
-			return all, out
+			return given, out
 		}
 		for _, m := range input.members {
 			in := f.input(m.key)
@@ -211,28 +211,25 @@ func (r *reader) with(f *resource, input *node, at int, s scope) (map[string]int
 			}
 			t, ok := r.term(m.value, s)
 			if !ok {
-				all[m.key] = given
+				given[m.key] = true // whatever it is
 				continue
 			}
 			if t = t.as(in.typ); t.literal && t.value == nil {
 				continue
 			}
-			all[m.key] = given
-			if t.sure {
-				all[m.key] = given | sure
-			}
+			given[m.key] = t.sure
 			out.put(in.name, m.at, emit(t, m.value.at))
 		}
 	}
 	for _, in := range f.inputs {
-		if in.value != nil && all[in.app] == 0 && !empty(in.value) {
+		if _, ok := given[in.app]; !ok && in.value != nil && !empty(in.value) {
 			if t, ok := r.term(in.value, r.nothing); ok {
-				all[in.app] = given | sure
+				given[in.app] = true
 				out.put(in.name, in.value.at, emit(t.as(in.typ), in.value.at))
 			}
 		}
 	}
-	return all, out
+	return given, out
 }
 
 // nothing is the scope of constants.
@@ -299,7 +296,7 @@ func (h *handler) rest(name string) *made {
 	verb := r.verb(h.settings.get("method"), h.n)
 	path := h.path()
 	with := h.with(h.restScope(verb))
-	h.variant = r.variant(h.flow, &reply{out: h.action.get("output"), at: h.action.at})
+	h.starts(&reply{out: h.action.get("output")})
 	if verb == "" || path == "" {
 		return nil
 	}
@@ -415,7 +412,7 @@ func (h *handler) restScope(verb string) scope {
 			if !hasBody(verb) {
 				return term{}, wrong(first.at, "a %s has no content here: only POST, PUT and PATCH do", verb)
 			}
-			return h.content(first, rest)
+			return h.content(rest)
 		case "method":
 			return textTerm(verb), nil
 		}
@@ -453,7 +450,7 @@ func (h *handler) param(first segment, rest []segment) (term, *problem) {
 }
 
 // content is the request, or a member of it.
-func (h *handler) content(first segment, rest []segment) (term, *problem) {
+func (h *handler) content(rest []segment) (term, *problem) {
 	if len(rest) == 0 || rest[0].index {
 		if h.contentAt < 0 {
 			h.contentAt = h.n.at
@@ -470,7 +467,6 @@ func (h *handler) content(first segment, rest []segment) (term, *problem) {
 	if !slices.Contains(h.contents, name.name) {
 		h.contents = append(h.contents, name.name)
 	}
-	_ = first
 	return atom("trigger.request"+pathText(rest), anyType), nil
 }
 

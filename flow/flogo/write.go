@@ -41,6 +41,18 @@ func (m *made) put(key string, at int, v *made) *made {
 	return m
 }
 
+// size is how many bytes there are at least in what is written.
+func (m *made) size() int {
+	n := len(m.word) + len(m.text)
+	for _, member := range m.members {
+		n += len(member.key) + member.value.size()
+	}
+	for _, item := range m.items {
+		n += item.size()
+	}
+	return n
+}
+
 // A mark says which byte of the app a place in the flow file stands for.
 type mark struct{ line, column, at int }
 
