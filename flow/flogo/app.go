@@ -275,22 +275,3 @@ func (p *property) made(at int) *made {
 	}
 	return word(at, literal(p.value).text)
 }
-
-// literal is a constant as a term.
-func literal(v any) term {
-	switch v := v.(type) {
-	case string:
-		return textTerm(v)
-	case bool:
-		return term{text: strconv.FormatBool(v), level: atomLevel, typ: boolType, literal: true, value: v}
-	case int64:
-		return term{text: strconv.FormatInt(v, 10), level: atomLevel, typ: intType, literal: true, value: v}
-	case float64:
-		text := strconv.FormatFloat(v, 'g', -1, 64)
-		if !strings.ContainsAny(text, ".e") {
-			text += ".0"
-		}
-		return term{text: text, level: atomLevel, typ: floatType, literal: true, value: v}
-	}
-	return term{text: "null", level: atomLevel, literal: true}
-}

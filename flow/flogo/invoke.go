@@ -207,3 +207,54 @@ func (q *request) content(n *node, verb string) {
 		}
 	}
 }
+
+// restURI is what the URI of a REST activity says.
+type restURI struct {
+	target string
+	path   string
+	params []string
+	query  url.Values
+}
+
+func (s *flowScope) uri(settings *node) (restURI, bool) {
+	r, out := s.r, restURI{}
+	n := settings.get("uri")
+	text, ok := r.constText(n)
+	if n == nil {
+		r.bad(settings.at, "a REST activity needs a \"uri\" such as http://localhost:8080/greet/:name")
+		return out, false
+	}
+	if !ok {
+		return out, false
+	}
+	scheme, rest, _ := strings.Cut(text, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, path := rest[:end], rest[end:]
+	path, query, _ := strings.Cut(path, "?")
+	out.target = "rest://"
+	port := ":80"
+	switch {
+	case scheme == "https":
+		out.target, port = "rest+tls://", ":443"
+	case scheme != "http" || host == "" || strings.ContainsAny(host, "@ {}\\$") || strings.Contains(path+query, "#"):
+		r.bad(n.at, "the uri is of the form http://host:port/path or https://…, not %s", shown(text))
+		return out, false
+	}
+	if u, err := url.Parse(scheme + "://" + host); err != nil || u.Hostname() == "" {
+		r.bad(n.at, "%s is no host", shown(host))
+		return out, false
+	} else if u.Port() != "" {
+		port = ""
+	}
+	out.target += host + port
+	var err error
+	if out.query, err = url.ParseQuery(query); err != nil {
+		r.bad(n.at, "the query of the uri cannot be read: %v", err)
+		return out, false
+	}
+	out.path, out.params, ok = r.route(n, path)
+	return out, ok
+}

@@ -194,7 +194,7 @@ func TestParts(t *testing.T) {
 		{`{"item": "tea", "count": 3, "note": {"gift": true}}`, `{"by":"ada","left":"3 of tea are left for ada: map[gift:true]"}`, 200},
 		{`{"item": "tea", "count": 11}`, `no more than 10`, 400},
 	} {
-		resp, err := http.Post("http://"+address+"/orders/ada", "application/json", strings.NewReader(c.body)) //nolint:noctx // it is here
+		resp, err := http.Post("http://"+address+"/orders/ada", "application/json", strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
