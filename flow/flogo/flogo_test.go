@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -19,18 +20,25 @@ import (
 
 var update = flag.Bool("update", false, "write what apps become into testdata/*.yaml")
 
-// protoFiles finds .proto files in testdata.
+// protoFiles finds the .proto file of testdata.
 func protoFiles(name string) ([]protoreflect.ServiceDescriptor, error) {
-	text, err := os.ReadFile("testdata/" + name + ".proto")
-	if err != nil {
+	if name != "hello" {
 		return nil, fmt.Errorf("there is no %s.proto", name)
 	}
-	methods, err := source.Proto(context.Background(), map[string]string{name + ".proto": string(text)}, nil)
+	return helloProto()
+}
+
+var helloProto = sync.OnceValues(func() ([]protoreflect.ServiceDescriptor, error) {
+	text, err := os.ReadFile("testdata/hello.proto")
+	if err != nil {
+		return nil, err
+	}
+	methods, err := source.Proto(context.Background(), map[string]string{"hello.proto": string(text)}, nil)
 	if err != nil {
 		return nil, err
 	}
 	return []protoreflect.ServiceDescriptor{methods[0].Desc.Parent().(protoreflect.ServiceDescriptor)}, nil
-}
+})
 
 func app(t testing.TB, name string) []byte {
 	t.Helper()
