@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -205,7 +206,8 @@ func TestParts(t *testing.T) {
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
-	if lines := logged.lines(); len(lines) != 2 || lines[1] != `level=INFO msg="TEA: 3 of tea are left for ada: map[gift:true]" flow=say_2 step=log` {
+	const tells = `level=INFO msg="TEA: 3 of tea are left for ada: map[gift:true]" flow=say_2 step=log`
+	if lines := logged.lines(); !slices.Contains(lines, tells) || slices.ContainsFunc(lines, func(l string) bool { return l != tells && !strings.Contains(l, "msg=serving") }) {
 		t.Errorf("logged %q", lines)
 	}
 }
