@@ -15,7 +15,7 @@ import (
 // with a free address instead of theirs.
 func flogoApps(t *testing.T, names ...string) []string {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // as the name of a file.
 func helloFiles(t *testing.T, variant string) (server, client string) {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestFlowRunMetrics(t *testing.T) {
 
 func fetched(t *testing.T, url string) string {
 	t.Helper()
-	resp, err := http.Get(url) //nolint:noctx // it is here
+	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestFlowUsage(t *testing.T) {
 		{"flow run", "<file>"},
 		{"flow check nope.yaml", "the flow file nope.yaml cannot be read: no such file or directory"},
 		{"flow check " + client + " --set name", `--set "name" is not NAME=VALUE`},
-		{"flow check " + client + " --set nmae=x", "--set nmae: no file has that setting: they have name"},
+		{"flow check " + client + " --set nam=x", "--set nam: no file has that setting: they have name"},
 		{"flow run " + client + " --for=-1s", "--for -1s is no time to run"},
 		{"flow run " + client + " --count=-1", "--count -1 is no number of runs"},
 	} {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/everywire/everywire/flow"
 )
 
 // app makes the flow file.
@@ -191,17 +193,17 @@ func (r *reader) readProperties(n *node) *made {
 			r.bad(p.at, "there is another property %s", shown(name))
 			continue
 		}
-		if setting, value, prop := r.property(p, name); prop != nil {
-			r.propertyOf[name] = prop
-			settings.put(setting, p.at, value)
+		prop := &property{name: r.properties.of(name), typ: stringType, value: ""}
+		r.propertyOf[name] = prop // also one with a mistake, which is told once
+		if value := r.property(p, prop, name); value != nil {
+			settings.put(prop.name, p.at, value)
 		}
 	}
 	return settings
 }
 
-// property reads one, with the value that it is set to.
-func (r *reader) property(p *node, name string) (string, *made, *property) {
-	prop := &property{name: r.properties.of(name), typ: stringType, value: ""}
+// property reads one, with the value that it is set to, or returns nil.
+func (r *reader) property(p *node, prop *property, name string) *made {
 	if t := p.get("type"); t != nil {
 		switch t.text {
 		case "string", "password", "any":
@@ -213,39 +215,35 @@ func (r *reader) property(p *node, name string) (string, *made, *property) {
 			prop.typ, prop.value = boolType, false
 		default:
 			r.bad(t.at, "a property of the type %s is not read", shown(t.text)).Allowed = []string{"string", "int64", "float64", "bool"}
-			return "", nil, nil
+			return nil
 		}
 	}
 	at := p.at
 	if v := p.get("value"); v != nil {
 		if v.kind == object || v.kind == list {
 			r.bad(v.at, "the value of a property is a single one, not %v", v)
-			return "", nil, nil
+			return nil
 		}
 		if len(v.text) > maxSource {
 			r.bad(v.at, "the value of the property has %d bytes: the limit is %d", len(v.text), maxSource)
-			return "", nil, nil
-		}
-		if strings.HasPrefix(v.text, "SECRET:") {
-			r.bad(v.at, "the property %s is encrypted: give it by --set %s=… and no value here", shown(name), prop.name)
-			return "", nil, nil
+			return nil
 		}
 		at = v.at
-		if !prop.parse(v.text) && v.text != "" {
+		secret := strings.HasPrefix(v.text, "SECRET:")
+		switch set := slices.ContainsFunc(r.options.Set, func(a flow.Assignment) bool { return a.Name == prop.name }); {
+		case secret && !set:
+			r.bad(v.at, "the property %s is encrypted: give it another value, --set %s=VALUE", shown(name), prop.name)
+		case !secret && !prop.parse(v.text) && v.text != "":
 			r.bad(v.at, "%v is not of the property's type", v)
-			return "", nil, nil
+			return nil
 		}
 	}
-	written := prop.made(at)
 	for _, a := range r.options.Set {
 		if a.Name == prop.name && !prop.parse(a.Value) {
 			r.bad(at, "the property %s cannot be set to %s, which is of another type", prop.name, shown(a.Value))
 		}
 	}
-	if len(r.options.Set) > 0 {
-		written = prop.made(at)
-	}
-	return prop.name, written, prop
+	return prop.made(at)
 }
 
 // parse gives a property a value.

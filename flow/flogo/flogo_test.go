@@ -1,6 +1,7 @@
 package flogo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -97,6 +98,13 @@ func TestSet(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "PORT cannot be set to \"x\"") {
 		t.Error(err)
 	}
+
+	// One that is encrypted is given so.
+	text = bytes.Replace(app(t, "hello-client-rest"), []byte(`"World"`), []byte(`"SECRET:abc"`), 1)
+	file, err = flogo.Read("a.json", text, flogo.Options{Set: []flow.Assignment{{Name: "NAME", Value: "Ada"}}})
+	if err != nil || file.Settings[0].Value != "Ada" {
+		t.Errorf("%+v, %v", file.Settings, err)
+	}
 }
 
 // What is wrong, and what is not read, is told with its place and what is.
@@ -130,7 +138,7 @@ func TestErrors(t *testing.T) {
 		"a service of it":              {"hello-client-grpc", `"serviceName": "Hello"`, `"serviceName": "Helo"`, `hello.proto has no service "Helo"`},
 		"a method of it":               {"hello-client-grpc", `"methodName": "Greet"`, `"methodName": "Meet"`, `the service Hello has no method "Meet"`},
 		"a field of its request":       {"hello-server-grpc", `$.content.name`, `$.content.nam`, `hello.GreetRequest has no field "nam"`},
-		"an encrypted property":        {"hello-client-rest", `"value": "World"`, `"value": "SECRET:abc"`, `is encrypted: give it by --set NAME=…`},
+		"an encrypted property":        {"hello-client-rest", `"value": "World"`, `"value": "SECRET:abc"`, `is encrypted: give it another value, --set NAME=VALUE`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := string(app(t, c.app))
