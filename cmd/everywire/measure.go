@@ -9,6 +9,7 @@ import (
 	"github.com/everywire/everywire/lab/plan"
 	"github.com/everywire/everywire/lab/record"
 	"github.com/everywire/everywire/lab/run"
+	"github.com/everywire/everywire/lab/stats"
 )
 
 // measurePlan runs a plan and writes its record to a file. What is shown of its
@@ -37,6 +38,7 @@ func measurePlan(a *app, p *plan.Plan, payload []byte, file string, far *farServ
 	partial, err = run.Run(a.ctx, p, run.Config{
 		Exe: exe, ServerArgs: []string{"lab-server"}, GeneratorArgs: []string{"lab-generator"},
 		Server: agent, Payload: payload, Sink: w, Progress: show,
+		Spare: p.Blocks >= stats.BlocksNeeded(1), // fewer claim nothing
 	})
 	if err != nil {
 		return "", err

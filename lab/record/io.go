@@ -211,6 +211,7 @@ func (t *Trial) check() error {
 		{"server_cpu", t.ServerCPU},
 		{"client_cpu", t.ClientCPU},
 		{"stolen", t.Stolen},
+		{"others", t.Others},
 	} {
 		if v.value < 0 {
 			return fmt.Errorf("%s is %v; it cannot be negative", v.name, v.value)

@@ -122,6 +122,9 @@ type Trial struct {
 	// Stolen is the machine's CPU seconds that a hypervisor took, summed over
 	// cores.
 	Stolen float64 `json:"stolen"`
+	// Others is the machine's CPU seconds that processes other than the trial's had; 0
+	// if the system does not tell.
+	Others float64 `json:"others,omitempty"`
 	Net    *Net    `json:"net,omitempty"`
 	// Served is how long the service itself took for each call, in nanoseconds,
 	// where the arm's server tells.
@@ -152,6 +155,26 @@ type Op struct {
 type Bytes struct {
 	Out int64 `json:"out"`
 	In  int64 `json:"in"`
+}
+
+// MaxOthers is the share of the machine's CPU time that processes other than a trial's
+// may have before its figures are disturbed by them.
+const MaxOthers = 0.10
+
+// Disturbed counts the trials of a load whose figures count and were disturbed by other
+// processes, of so many whose figures count.
+func (r *Run) Disturbed(callers int, network string) (disturbed, of int) {
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if t.Void != "" || t.Callers != callers || t.Network() != network {
+			continue
+		}
+		of++
+		if t.Others > MaxOthers*t.Seconds*float64(r.Header.Machine.Cores) {
+			disturbed++
+		}
+	}
+	return disturbed, of
 }
 
 // Network is the link of the trial by its name.

@@ -193,6 +193,9 @@ func (v *view) notes(l *stats.Load) []note {
 	add(true, missed(l))
 	add(true, errorNote(l))
 	add(true, voidNote(l))
+	if n, all := v.run.Disturbed(l.Callers, l.Link); n > 0 {
+		add(true, Disturbed(n, all))
+	}
 	add(true, coarse(l))
 	add(true, v.ceiling(l))
 	add(false, busy(l))
@@ -258,6 +261,12 @@ func short(s string) string {
 		return string(r[:159]) + "…"
 	}
 	return string(r)
+}
+
+// Disturbed says that other processes used the machine during some of the trials that
+// count.
+func Disturbed(n, all int) string {
+	return fmt.Sprintf("In %d of %d trials other processes had more than %g %% of the machine's CPU time: their figures have that in them.", n, all, 100*record.MaxOthers)
 }
 
 // voidNote counts void trials by reason, and the arms that each hit.

@@ -206,6 +206,9 @@ func loadNotes(experiment string, run *record.Run, l *stats.Load) []string {
 			out = append(out, fmt.Sprintf("%s: %d void trials of %s, not counted: %s.", name, a.Voids[reason], a.Name, strings.TrimSuffix(reason, ".")))
 		}
 	}
+	if n, all := run.Disturbed(l.Callers, l.Link); n > 0 {
+		out = append(out, fmt.Sprintf("%s: %s", name, report.Disturbed(n, all)))
+	}
 	if l.Floor != nil && l.Floor.Ratio.Interval != nil {
 		out = append(out, fmt.Sprintf("%s: the noise floor, %s beside itself, is %s.", name, run.Header.Plan.Baseline, report.RatioText(l.Floor.Ratio)))
 	}

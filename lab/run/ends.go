@@ -20,6 +20,9 @@ type ends struct {
 	plan      *plan.Plan
 	// clientCores are those of the generator; none if it is not pinned.
 	clientCores []int
+	// others is the share of the machine's CPU time that other processes had during
+	// the last trial.
+	others float64
 }
 
 // start starts both ends. An error says why the arm's trials are void.
@@ -69,7 +72,7 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	if err != nil {
 		return fmt.Errorf("the server %w", err)
 	}
-	stolenBefore := stolen()
+	before, own := machineTime(), ownTime()
 	t.Started = time.Now()
 	var m measured
 	if err := e.generate(measureCtx, opMeasure, openArg{Callers: t.Callers, Seed: seed + 1}, &m); err != nil {
@@ -87,9 +90,16 @@ func (e *ends) trial(ctx context.Context, t *record.Trial, seed uint64) error {
 	if m.Result == nil {
 		return errors.New("the generator reported no result")
 	}
-	t.Stolen = (stolen() - stolenBefore).Seconds()
+	after := machineTime()
+	t.Stolen = (after.stolen - before.stolen).Seconds()
 	window := time.Since(t.Started)
 	t.ServerCPU, t.ClientCPU = (cpu - cpuBefore).Seconds(), m.CPU.Seconds()
+	ours := m.CPU + ownTime() - own
+	if !e.tiers.far {
+		ours += cpu - cpuBefore
+	}
+	t.Others = max(0, after.busy-before.busy-ours).Seconds()
+	e.others = t.Others / (window.Seconds() * float64(runtime.NumCPU()))
 	m.Result.Into(t)
 	t.Net, t.Emulated = &m.Net, m.Emulated
 	t.Void = voidBy(t, window)
@@ -106,6 +116,16 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 // stolenReason voids a trial that a hypervisor disturbed; Trial.Stolen says how
 // much. The text is one for all, so that reports can count it.
 var stolenReason = fmt.Sprintf("more than %g %% of the machine's CPU time was stolen", 100*MaxStolen)
+
+// othersReason is why a trial is made again beside which something else was done on
+// the machine; Trial.Others says how much.
+var othersReason = fmt.Sprintf("more than %g %% of the machine's CPU time went to other processes", 100*record.MaxOthers)
+
+// ownTime is the CPU time of this process, which is neither end; 0 if it cannot tell.
+func ownTime() time.Duration {
+	spent, _ := proc.CPUTime() // as if it had none
+	return spent
+}
 
 // voidBy applies the rules that void a trial that was made. window is the time
 // that t.Stolen is of.

@@ -25,4 +25,8 @@ func Machine() record.Machine {
 
 // Stolen is the CPU time that a hypervisor has taken so far, summed over all cores; 0
 // if it does not tell.
-func Stolen() time.Duration { return stolen() }
+func Stolen() time.Duration { return machineTime().stolen }
+
+// cpuTime is time of all cores so far: what processes and the kernel had, and what a
+// hypervisor took. Zeros are for systems that do not tell.
+type cpuTime struct{ busy, stolen time.Duration }

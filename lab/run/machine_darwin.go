@@ -1,10 +1,6 @@
 package run
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 func kernel() string {
 	s, _ := unix.Sysctl("kern.osrelease") // empty if it does not tell
@@ -16,4 +12,4 @@ func cpuModel() string {
 	return s
 }
 
-func stolen() time.Duration { return 0 }
+func machineTime() cpuTime { return cpuTime{} }

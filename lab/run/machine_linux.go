@@ -30,24 +30,33 @@ func cpuModel() string {
 	return ""
 }
 
-// stolen is the CPU time that a hypervisor has taken so far, summed over all
-// cores; 0 if it does not tell. Its resolution is 10 ms a core.
-func stolen() time.Duration {
+// machineTime is what the kernel has counted so far. Its resolution is 10 ms a core.
+func machineTime() cpuTime {
 	data, _ := os.ReadFile("/proc/stat") // as if nobody told
-	return parseStolen(string(data))
+	return parseStat(string(data))
 }
 
-// parseStolen reads proc(5)'s "cpu user nice system idle iowait irq softirq
+// parseStat reads proc(5)'s "cpu user nice system idle iowait irq softirq
 // steal …", in ticks of 1/100 s, which is USER_HZ on every architecture of Go.
-func parseStolen(stat string) time.Duration {
+func parseStat(stat string) (c cpuTime) {
 	line, _, _ := strings.Cut(stat, "\n")
 	fields := strings.Fields(line)
 	if len(fields) < 9 || fields[0] != "cpu" {
-		return 0
+		return c
 	}
-	ticks, err := strconv.ParseInt(fields[8], 10, 64)
-	if err != nil {
-		return 0
+	for i, field := range fields[1:9] {
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return cpuTime{}
+		}
+		spent := time.Duration(ticks) * 10 * time.Millisecond
+		switch i {
+		case 3, 4: // nobody's
+		case 7:
+			c.stolen = spent
+		default:
+			c.busy += spent
+		}
 	}
-	return time.Duration(ticks) * 10 * time.Millisecond
+	return c
 }

@@ -2,14 +2,11 @@
 
 package run
 
-import (
-	"os"
-	"time"
-)
+import "os"
 
 func kernel() string { return "" }
 
 // cpuModel is what Windows puts into the environment.
 func cpuModel() string { return os.Getenv("PROCESSOR_IDENTIFIER") }
 
-func stolen() time.Duration { return 0 }
+func machineTime() cpuTime { return cpuTime{} }

@@ -51,7 +51,7 @@ const (
 	// startTimeout bounds the start of one end of a trial.
 	startTimeout = 15 * time.Second
 	// maxAgain is how often a trial is made again because CPU time was stolen from it,
-	// or its pacer was late. That says nothing of the arm, so the block stays a fair
+	// its pacer was late, or other processes used the machine. That says nothing of the arm, so the block stays a fair
 	// one. A trial that is void for another reason is the arm's own doing and stays so.
 	maxAgain = 2
 	// perTrial is about what it costs to start the two ends of an arm; it is
@@ -104,6 +104,8 @@ type Config struct {
 	// Payload is the JSON text of a list of the documents that echo gets.
 	Payload []byte
 	Sink    Sink
+	// Spare makes trials again that other processes disturbed.
+	Spare bool
 	// Progress, if set, is called before each trial and after the last.
 	Progress func(Progress)
 }
@@ -202,6 +204,7 @@ type runner struct {
 	serverCores, clientCores []int
 	begin                    time.Time
 	progress                 Progress
+	spared                   int // trials that were made again because of others
 }
 
 // arm runs one arm's trials of a block over one link. It returns early if ctx
@@ -232,19 +235,33 @@ func (r *runner) arm(ctx context.Context, block int, arm plan.Arm, network strin
 				e.stop()
 				e = nil
 			}
+			if t.Void == "" && again < maxAgain && r.spare(e.others) {
+				t.Void = othersReason
+			}
 			if t.Void != "" {
 				r.progress.Void++
 			}
 			if err := r.config.Sink.Trial(t); err != nil {
 				return err
 			}
-			if t.Void != stolenReason && t.Void != load.LatePacer || again == maxAgain {
+			if t.Void != stolenReason && t.Void != othersReason && t.Void != load.LatePacer || again == maxAgain {
 				break
 			}
 		}
 		r.progress.Done++
 	}
 	return nil
+}
+
+// spare reports whether a trial is made again because of what other processes had of
+// the machine. On one that is always busy it would be for nothing: no more than a
+// quarter of the run's trials are, and what is still disturbed then counts, and is told.
+func (r *runner) spare(others float64) bool {
+	if !r.config.Spare || others <= record.MaxOthers || r.spared >= r.progress.Total/4 {
+		return false
+	}
+	r.spared++
+	return true
 }
 
 // seed makes requests that differ by block and load but not by arm.

@@ -28,6 +28,7 @@ const (
 // the generator calls.
 type tiers struct {
 	servers []*proc.Child
+	far     bool     // they are on another machine
 	balance balancer // nil without one
 }
 
@@ -75,6 +76,7 @@ func (t *tiers) start(ctx, starting context.Context, r *runner, arg serveArg) (s
 	var err error
 	if far := r.config.Server; far != nil {
 		child, err = proc.Dial(ctx, far.Addr, far.Token, new(Remote))
+		t.far = true
 	} else {
 		child, err = proc.Start(ctx, r.config.Exe, r.config.ServerArgs, r.serverCores)
 	}
