@@ -351,7 +351,8 @@ func (p *exprParser) ref() (ref, *problem) {
 			r.path = append(r.path, s)
 		case p.src[at] == '.' && at+1 < len(p.src) && (letter(p.src[at+1]) || p.src[at+1] == '$'):
 			p.i++
-			r.path = append(r.path, segment{at: p.i, name: p.ident()})
+			name := p.ident()
+			r.path = append(r.path, segment{at: at + 1, name: name})
 		default:
 			return r, nil
 		}

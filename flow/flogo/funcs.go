@@ -36,9 +36,16 @@ func infix(op string, change func(term) string) func([]term) term {
 }
 
 var (
-	upper   = function{1, 1, named("upper", stringType, 1)}
-	lower   = function{1, 1, named("lower", stringType, 1)}
-	length  = function{1, 1, named("length", intType, 0)}
+	upper  = function{1, 1, named("upper", stringType, 1)}
+	lower  = function{1, 1, named("lower", stringType, 1)}
+	length = function{1, 1, named("length", intType, 0)}
+	octets = function{1, 1, func(args []term) term { return atom("length(bytes("+args[0].asText().text+"))", intType) }}
+	size   = function{1, 1, func(args []term) term {
+		if args[0].typ == stringType {
+			return octets.make(args)
+		}
+		return length.make(args)
+	}}
 	toText  = function{1, 1, func(args []term) term { return args[0].asText() }}
 	toInt   = function{1, 1, named("int", intType, 0)}
 	toFloat = function{1, 1, named("float", floatType, 0)}
@@ -53,7 +60,7 @@ var (
 // functions are those that are read.
 var functions = map[string]function{
 	"string.concat": {1, -1, func(args []term) term { return joined(args...) }},
-	"string.length": length, "string.len": length, "len": length, "array.count": length,
+	"string.length": octets, "string.len": octets, "len": size, "array.count": length,
 	"string.toUpper": upper, "string.toUpperCase": upper, "string.upperCase": upper,
 	"string.toLower": lower, "string.toLowerCase": lower, "string.lowerCase": lower,
 	"string.trim":     {1, 1, named("trim", stringType, 1)},

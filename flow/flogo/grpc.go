@@ -223,7 +223,7 @@ var kindTypes = map[protoreflect.Kind]typ{
 func (s *flowScope) grpc(t *task, settings, in *node) *made {
 	r := s.r
 	r.fields(settings, "a gRPC activity", []string{"operatingMode", "hosturl", "enableTLS", "clientCert"}, nil)
-	r.fields(in, "a gRPC activity", []string{"protoName", "serviceName", "methodName", "content", "params", "queryParams", "pathParams"}, nil)
+	r.fields(in, "a gRPC activity", []string{"protoName", "serviceName", "methodName", "content", "params", "queryParams", "pathParams", "grpcMthdParamtrs", "header"}, nil)
 	parts := map[string]*node{
 		"protoName": in.get("protoName"), "serviceName": in.get("serviceName"), "methodName": in.get("methodName"), "hosturl": settings.get("hosturl"),
 	}
@@ -246,16 +246,8 @@ func (s *flowScope) grpc(t *task, settings, in *node) *made {
 		}
 	}
 	members := obj(in.at)
-	for _, key := range []string{"pathParams", "queryParams", "params"} {
-		n := in.get(key)
-		if n == nil {
-			continue
-		}
-		if n.kind != object {
-			r.bad(n.at, "%q is an object of mappings, not %v: map each field", key, n)
-			continue
-		}
-		for _, p := range n.members {
+	for _, key := range []string{"pathParams", "queryParams", "params", "grpcMthdParamtrs"} {
+		for _, p := range r.mapped(in.get(key), key) {
 			if v, ok := r.term(p.value, s.scope); ok {
 				members.put(p.key, p.at, emit(v, p.value.at))
 			}
@@ -263,6 +255,9 @@ func (s *flowScope) grpc(t *task, settings, in *node) *made {
 	}
 	at := t.activity.at
 	out := obj(at).put("target", at, say(parts["hosturl"].at, target)).put("method", at, say(parts["methodName"].at, method))
+	if md := s.metadata(in.get("header")); len(md.members) > 0 {
+		out.put("metadata", md.at, md)
+	}
 	if c := in.get("content"); c != nil {
 		v, ok := r.term(c, s.scope)
 		switch {

@@ -11,7 +11,7 @@ import (
 // rest makes an invoke of a REST activity, and declares the method that it calls.
 func (s *flowScope) rest(t *task, settings, in *node) *made {
 	r := s.r
-	r.fields(settings, "a REST activity", []string{"method", "uri", "headers", "timeout", "sslConfig", "CAFile", "certFile", "keyFile"}, []string{"proxy", "skipSSLVerify"})
+	r.fields(settings, "a REST activity", []string{"method", "uri", "headers", "timeout", "sslConfig", "caFile", "CAFile", "certFile", "keyFile"}, []string{"proxy", "skipSSLVerify"})
 	r.fields(in, "a REST activity", []string{"pathParams", "queryParams", "headers", "content"}, nil)
 	if p := settings.get("proxy"); p != nil && !empty(p) {
 		r.bad(p.at, "a proxy is not read: call the service itself")
@@ -104,11 +104,7 @@ func (s *flowScope) metadata(n *node) *made {
 		return out
 	}
 	out.at = n.at
-	if n.kind != object {
-		s.r.bad(n.at, "the headers are an object of mappings, not %v", n)
-		return out
-	}
-	for _, m := range n.members {
+	for _, m := range s.r.mapped(n, "headers") {
 		key := strings.ToLower(m.key)
 		if key == "content-type" || key == "accept" {
 			if !strings.Contains(strings.ToLower(m.value.text), "json") && m.value.text != "*/*" {
@@ -145,30 +141,33 @@ func (q *request) text(name string, at int, t term) {
 	q.members.put(name, at, emit(t.as(stringType), at))
 }
 
+// mapped are the members of an object of mappings.
+func (r *reader) mapped(n *node, what string) []member {
+	if m := n.get("mapping"); m != nil && len(n.members) == 1 {
+		n = m
+	}
+	if n != nil && n.kind != object {
+		r.bad(n.at, "%q is an object of mappings, not %v: map each member", what, n)
+		return nil
+	}
+	if n == nil {
+		return nil
+	}
+	return n.members
+}
+
 // params puts those of the path, which all must be there, or of the query.
 func (q *request) params(in *node, key string, needed []string) {
 	r := q.s.r
-	n := in.get(key)
-	if n != nil && n.kind == object {
-		if m := n.get("mapping"); m != nil && len(n.members) == 1 {
-			n = m
-		}
-	}
-	if n != nil && n.kind != object {
-		r.bad(n.at, "%q is an object of mappings, not %v: map each parameter", key, n)
-		return
-	}
 	given := map[string]bool{}
-	if n != nil {
-		for _, m := range n.members {
-			given[m.key] = true
-			if key == "pathParams" && !contained(needed, m.key) {
-				r.bad(m.at, "the path of the uri has no parameter %s", shown(m.key)).Allowed = needed
-				continue
-			}
-			if t, ok := r.term(m.value, q.s.scope); ok {
-				q.text(m.key, m.at, t)
-			}
+	for _, m := range r.mapped(in.get(key), key) {
+		given[m.key] = true
+		if key == "pathParams" && !contained(needed, m.key) {
+			r.bad(m.at, "the path of the uri has no parameter %s", shown(m.key)).Allowed = needed
+			continue
+		}
+		if t, ok := r.term(m.value, q.s.scope); ok {
+			q.text(m.key, m.at, t)
 		}
 	}
 	for _, name := range needed {

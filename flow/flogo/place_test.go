@@ -50,7 +50,7 @@ func TestErrorsWhole(t *testing.T) {
 			Source:  `            "a/b~c": 1, "activity": {"ref": "#log", "input": {"message": "=\u0022é\u0022 + $flow.nam"}}`,
 		},
 		{
-			File: "a.json", Pos: flow.Pos{Line: 49, Column: 101}, Path: "/resources/0/data/tasks/1/activity/input/message",
+			File: "a.json", Pos: flow.Pos{Line: 49, Column: 98}, Path: "/resources/0/data/tasks/1/activity/input/message",
 			Text:    `the flow has no input "nam", and no mapper before has made it`,
 			Allowed: []string{"name"},
 			Source:  `            "a/b~c": 1, "activity": {"ref": "#log", "input": {"message": "=\u0022é\u0022 + $flow.nam"}}`,

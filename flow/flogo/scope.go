@@ -19,12 +19,10 @@ type flowScope struct {
 // scope says what a path in a task stands for.
 func (s *flowScope) scope(ref ref) (term, *problem) {
 	switch ref.resolver {
-	case "flow":
+	case "flow", "": // the scope of a task is its flow
 		return s.attribute(ref)
 	case "activity":
 		return s.activity(ref)
-	case "":
-		return term{}, wrong(ref.at, "$. is for the mappings of triggers: a task names $flow.… or $activity[…].…")
 	case "error":
 		return term{}, wrong(ref.at, "$error is not read: a run whose step fails ends, and its caller is told so")
 	case "iteration", "loop":

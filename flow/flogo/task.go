@@ -42,7 +42,7 @@ func (r *reader) readTasks(f *resource) {
 			r.bad(n.at, "there is another task %s", shown(t.id))
 			continue
 		}
-		r.fields(t.activity, "an activity", []string{"ref", "settings", "input"}, []string{"output", "schemas"})
+		r.fields(t.activity, "an activity", []string{"ref", "settings", "input"}, []string{"schemas"})
 		if t.kind = r.ref(t.activity, "activity", "an activity"); t.kind == "" {
 			t.kind = "unread" // its own mistake, and no other's
 		}
