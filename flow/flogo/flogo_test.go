@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,25 +22,35 @@ import (
 
 var update = flag.Bool("update", false, "write what apps become into testdata/*.yaml")
 
-// protoFiles finds the .proto file of testdata.
+// protoFiles finds the .proto files of testdata.
 func protoFiles(name string) ([]protoreflect.ServiceDescriptor, error) {
-	if name != "hello" {
-		return nil, fmt.Errorf("there is no %s.proto", name)
+	switch name {
+	case "hello":
+		return helloProto()
+	case "kinds":
+		return kindsProto()
 	}
-	return helloProto()
+	return nil, fmt.Errorf("there is no %s.proto", name)
 }
 
-var helloProto = sync.OnceValues(func() ([]protoreflect.ServiceDescriptor, error) {
-	text, err := os.ReadFile("testdata/hello.proto")
-	if err != nil {
-		return nil, err
-	}
-	methods, err := source.Proto(context.Background(), map[string]string{"hello.proto": string(text)}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return []protoreflect.ServiceDescriptor{methods[0].Desc.Parent().(protoreflect.ServiceDescriptor)}, nil
-})
+var helloProto, kindsProto = servicesOf("hello.proto"), servicesOf("kinds.proto")
+
+// servicesOf reads a .proto file once: a fuzz target needs it often.
+func servicesOf(name string) func() ([]protoreflect.ServiceDescriptor, error) {
+	return sync.OnceValues(func() (services []protoreflect.ServiceDescriptor, err error) {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			return nil, err
+		}
+		methods, err := source.Proto(context.Background(), map[string]string{name: string(text)}, nil)
+		for _, m := range methods {
+			if s := m.Desc.Parent().(protoreflect.ServiceDescriptor); !slices.Contains(services, s) {
+				services = append(services, s)
+			}
+		}
+		return services, err
+	})
+}
 
 func app(t testing.TB, name string) []byte {
 	t.Helper()
@@ -50,7 +61,7 @@ func app(t testing.TB, name string) []byte {
 	return text
 }
 
-var apps = []string{"hello-server-rest", "hello-client-rest", "hello-server-grpc", "hello-client-grpc", "parts"}
+var apps = []string{"hello-server-rest", "hello-client-rest", "hello-server-grpc", "hello-client-grpc", "parts", "more"}
 
 // What apps become: the hello pair in both variants, and one with all parts that are
 // read. What is made is a flow file without errors.
@@ -138,6 +149,31 @@ func TestErrors(t *testing.T) {
 		"a service of it":              {"hello-client-grpc", `"serviceName": "Hello"`, `"serviceName": "Helo"`, `hello.proto has no service "Helo"`},
 		"a method of it":               {"hello-client-grpc", `"methodName": "Greet"`, `"methodName": "Meet"`, `the service Hello has no method "Meet"`},
 		"a field of its request":       {"hello-server-grpc", `$.content.name`, `$.content.nam`, `hello.GreetRequest has no field "nam"`},
+		"a stream":                     {"more", `"methodName": "Put"},`, `"methodName": "Watch"},`, `"Watch" is a stream: flows have calls with one request and one reply`},
+		"a oneof":                      {"more", `"serviceName": "Items", "methodName": "Put"`, `"serviceName": "Odds", "methodName": "Put"`, `kinds.v1.Odd.a is in a oneof, which flows do not have`},
+		"a map of numbers":             {"more", `"serviceName": "Items", "methodName": "Put"`, `"serviceName": "Odds", "methodName": "Put"`, `kinds.v1.Odd.numbers: a map whose keys are no texts is not read`},
+		"an enum":                      {"more", `"serviceName": "Items", "methodName": "Put"`, `"serviceName": "Odds", "methodName": "Put"`, `kinds.v1.Odd.color: a field of the type enum is not read`},
+		"a code that is computed":      {"more", `"code": 404`, `"code": "=$flow.count"`, `the code of an answer must be a constant`},
+		"a code that is none":          {"more", `"code": 404`, `"code": 418`, `the code 418 is not read (allowed: 200, 400, 401,`},
+		"another good code":            {"more", `"code": 404`, `"code": 201`, `an answer has the code 200 or that of an error, not 201`},
+		"TLS without a certificate":    {"more", `"certFile": "cert.pem", `, ``, `a trigger with TLS needs "certFile" and "keyFile", names of files`},
+		"a port":                       {"more", `"port": 8443`, `"port": 84430`, `the port is a number from 0 to 65535, not 84430`},
+		"a flag":                       {"more", `"enableTLS": "true"`, `"enableTLS": "yes"`, `"enableTLS" is true or false, not the text "yes"`},
+		"no verification":              {"more", `"caFile": "ca.pem"`, `"skipVerify": true`, `certificates are always verified`},
+		"a level":                      {"more", `"WARN"`, `"LOUD"`, `the level "LOUD" is not read (allowed: DEBUG, INFO, WARN, ERROR)`},
+		"a content of a GET":           {"more", `"=coerce.toInt($.queryParams.count)"`, `"=$.content.count"`, `a GET has no content here: only POST, PUT and PATCH do`},
+		"all the content, and a path":  {"more", `"path": "/places"`, `"path": "/places/:city"`, `the whole content cannot be named where the path or the query has parameters`},
+		"a header of the request":      {"more", `$.pathParams.city`, `$.headers.city`, `"headers" of a REST trigger is not read`},
+		"two actions":                  {"more", `"actions": [`, `"actions": [{"ref": "#flow", "settings": {"flowURI": "res://flow:new"}}, `, `a handler has one action here`},
+		"a text as the content":        {"more", `"content": "=$flow.all"`, `"content": "text"`, `a text is sent as it is by Flogo, and not as JSON`},
+		"XML":                          {"more", `"Accept": "application/json"`, `"Accept": "text/xml"`, `only JSON is sent and accepted, not the text "text/xml"`},
+		"a list of things":             {"more", `"tags": ["=$flow.tags[0]", "x"]`, `"tags": {"@foreach($flow.tags)": {}}`, `"@foreach($flow.tags)" is not read`},
+		"an output of an activity":     {"more", `"activity": {"ref": "#noop"}`, `"activity": {"ref": "#noop", "output": {"x": 1}}`, `"output" of an activity is not read`},
+		"an output that is not there":  {"more", `"data": "=$.where"`, `"data": "=$.wher"`, `the flow has no output "wher" (allowed: code, where)`},
+		"another resource":             {"more", `"id": "flow:new"`, `"id": "microgateway:new"`, `the resource "microgateway:new" is not read: only flows are`},
+		"an error handler":             {"more", `"name": "put",`, `"name": "put", "errorHandler": {"tasks": [{"id": "x"}]},`, `an error handler is not read`},
+		"a name that a mapper gives":   {"parts", `"mappings": {"left"`, `"mappings": {"item": 1, "left"`, `"item" has a value already, which it would keep if this task does not run`},
+		"a value of another type":      {"more", `"level": "5"`, `"level": "five"`, `an integer is needed here, not a text`},
 		"an encrypted property":        {"hello-client-rest", `"value": "World"`, `"value": "SECRET:abc"`, `is encrypted: give it another value, --set NAME=VALUE`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -216,7 +216,7 @@ func (r *reader) with(f *resource, input *node, at int, s scope) (given map[stri
 			if t = t.as(in.typ); t.literal && t.value == nil {
 				continue
 			}
-			given[m.key] = t.sure
+			given[m.key] = t.sure || t.literal // which is not null here
 			out.put(in.name, m.at, emit(t, m.value.at))
 		}
 	}
