@@ -25,6 +25,7 @@ import (
 type flowCmd struct {
 	Run     flowRunCmd     `cmd:"" help:"Run the flows of files."`
 	Check   flowCheckCmd   `cmd:"" help:"Say all that is wrong with flow files."`
+	Draw    flowDrawCmd    `cmd:"" help:"Draw the flows of a file as SVG."`
 	Convert flowConvertCmd `cmd:"" help:"Make a flow file of an app of Flogo."`
 }
 
