@@ -257,7 +257,7 @@ func (*authTokenRevokeCmd) Help() string {
 	return `Examples:
 
   everywire auth token revoke 2f1c9a52-6f0e-4b0b-8f0e-0d6f0c2b9a11 --keys keys.json
-  everywire auth token revoke --keys keys.json <token.txt            the token itself, on standard input
+  everywire auth token revoke --keys keys.json <token.txt        # the token itself
 
 Servers that share the register refuse the token within a second.`
 }

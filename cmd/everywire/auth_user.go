@@ -76,7 +76,7 @@ type authUserAddCmd struct {
 func (*authUserAddCmd) Help() string {
 	return `Examples:
 
-  everywire auth user add ada --users users.csv                      asks for the password
+  everywire auth user add ada --users users.csv                  # asks for the password
   everywire auth user add ada --role admin --role staff --users users.csv <password.txt
   everywire auth user add robot --no-password --claims claims.txt --users ./accounts
 
@@ -174,7 +174,7 @@ func (*authUserSetCmd) Help() string {
 	return `Examples:
 
   everywire auth user set ada --password --users users.csv
-  everywire auth user set ada --role staff --users users.csv         instead of the roles that it had
+  everywire auth user set ada --role staff --users users.csv     # instead of those that it had
   everywire auth user set ada --disable --users users.csv
 
 A token that was issued keeps its roles until it expires.`
@@ -270,7 +270,7 @@ func (*authUserRowCmd) Help() string {
 	return `Examples:
 
   everywire auth user row ada --role admin >>users.csv
-  everywire auth user row test --hash pbkdf2 --min-password 6        as the published services' tool made it
+  everywire auth user row test --hash pbkdf2 --min-password 6  # as the published services' tool
 
 The file's first line is username,password,enabled,roles and, with claims, claim1,claim2 and so on.`
 }
