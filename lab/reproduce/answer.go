@@ -49,6 +49,7 @@ type Answer struct {
 	// Ratio is the speed of Over beside Under.
 	Ratio stats.Ratio
 	Test  stats.Test
+	among int // so many claims are judged together
 	// Sentence says it in words.
 	Sentence string
 }
@@ -62,7 +63,7 @@ func (r *Result) Answers() []Answer {
 	}
 	answers := make([]Answer, len(family))
 	for i, t := range stats.Judge(family) {
-		a := Answer{Claim: r.Article.Claims[i], Ratio: family[i], Test: t}
+		a := Answer{Claim: r.Article.Claims[i], Ratio: family[i], Test: t, among: len(family)}
 		a.Sentence = a.sentence(r)
 		answers[i] = a
 	}
@@ -108,6 +109,8 @@ func (a *Answer) verdict() string {
 		return "too few blocks for a claim"
 	case !a.Test.Different && within(iv.Low) && within(iv.High):
 		return "no difference of 5 %"
+	case !a.Test.Different && (iv.Low > 1+stats.Band || iv.High < 1/(1+stats.Band)):
+		return fmt.Sprintf("%s by this interval, which alone proves nothing among %d claims", word, a.among)
 	case !a.Test.Different:
 		return "not distinguished at 5 %"
 	case p == 0:

@@ -165,6 +165,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// An interval beyond 5 % is told, though it proves nothing among many claims.
+func TestOneBlockAside(t *testing.T) {
+	for _, tc := range []struct {
+		low, high float64
+		want      string
+	}{
+		{1.94, 4.2, "faster by this interval, which alone proves nothing among 9 claims"},
+		{0.2, 0.9, "slower by this interval, which alone proves nothing among 9 claims"},
+		{1.04, 4.2, "not distinguished at 5 %"},
+	} {
+		a := Answer{Ratio: stats.Ratio{Median: (tc.low + tc.high) / 2, Interval: &stats.Interval{Low: tc.low, High: tc.high}}, among: 9}
+		if got := a.verdict(); got != tc.want {
+			t.Errorf("%g to %g: %q, want %q", tc.low, tc.high, got, tc.want)
+		}
+	}
+}
+
 // The digest has the article's figures and ours, on the terminal, as a page and for
 // programs; and what failed.
 func TestDigest(t *testing.T) {

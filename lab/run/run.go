@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ const (
 	// its pacer was late, or other processes used the machine. That says nothing of the arm, so the block stays a fair
 	// one. A trial that is void for another reason is the arm's own doing and stays so.
 	maxAgain = 2
+	// maxCalm is how long a trial that others disturbed is put off.
+	maxCalm = 10 * time.Second
 	// perTrial is about what it costs to start the two ends of an arm; it is
 	// used for the first estimate of the time left only.
 	perTrial = 60 * time.Millisecond
@@ -247,10 +250,30 @@ func (r *runner) arm(ctx context.Context, block int, arm plan.Arm, network strin
 			if t.Void != stolenReason && t.Void != othersReason && t.Void != load.LatePacer || again == maxAgain {
 				break
 			}
+			if t.Void == othersReason {
+				calm(ctx)
+			}
 		}
 		r.progress.Done++
 	}
 	return nil
+}
+
+// calm waits until other processes leave the machine alone, up to maxCalm; the trial's
+// own wait, too.
+func calm(ctx context.Context) {
+	const look = 250 * time.Millisecond
+	for until := time.Now().Add(maxCalm); time.Now().Before(until); {
+		before := machineTime()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(look):
+		}
+		if busy := machineTime().busy - before.busy; busy.Seconds() <= record.MaxOthers*look.Seconds()*float64(runtime.NumCPU()) {
+			return
+		}
+	}
 }
 
 // spare reports whether a trial is made again because of what other processes had of
