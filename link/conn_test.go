@@ -179,9 +179,12 @@ func TestAddresses(t *testing.T) {
 func TestDialGivesUp(t *testing.T) {
 	clock := newFakeClock() // no packet ever arrives
 	l := newLink(t, "rtt=100ms", withClock(clock))
-	for name, end := range map[string]func(context.CancelFunc){
-		"context": func(cancel context.CancelFunc) { cancel() },
-		"link":    func(context.CancelFunc) { l.Close() },
+	for _, c := range []struct { // in this order: nothing is dialled on a link that is closed
+		name string
+		end  func(context.CancelFunc)
+	}{
+		{"context", func(cancel context.CancelFunc) { cancel() }},
+		{"link", func(context.CancelFunc) { l.Close() }},
 	} {
 		before := l.B.in.waiting()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -191,9 +194,9 @@ func TestDialGivesUp(t *testing.T) {
 			dialled <- err
 		}()
 		inFlight(t, l.B, before+1)
-		end(cancel)
-		if err := <-dialled; err == nil || name == "context" && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
+		c.end(cancel)
+		if err := <-dialled; err == nil || c.name == "context" && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		cancel()
 	}

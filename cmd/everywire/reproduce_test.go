@@ -15,6 +15,9 @@ import (
 // The relay runs whole: one server, three behind NGINX, three behind round robin;
 // and the report shows who balances by call and who by connection.
 func TestReproduceRelay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a dozen pairs of processes, which -race makes slow; the packages they use are tested by themselves")
+	}
 	if err := cluster.Installed(t.Context()); err != nil {
 		needs.Missing(t, err.Error()+": apt-get install nginx libnginx-mod-stream")
 	}
@@ -45,6 +48,9 @@ func TestReproduceRelay(t *testing.T) {
 
 // What programs read has the same sentences.
 func TestReproduceJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("as TestReproduceRelay")
+	}
 	out, errs, status := command(t, "", "reproduce", "kvstore", "--quick", "--json", "--out", t.TempDir())
 	var articles []reproduce.ArticleJSON
 	if err := json.Unmarshal([]byte(out), &articles); err != nil || status != exitOK {

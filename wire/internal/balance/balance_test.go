@@ -57,6 +57,13 @@ func (w *world) set(change func()) {
 	change()
 }
 
+// isClosed reports whether a connection to an address has been closed.
+func (w *world) isClosed(addr string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed[addr]
+}
+
 // takeCalls returns how many calls each server had since it was last asked.
 func (w *world) takeCalls() map[string]int {
 	w.mu.Lock()
@@ -433,11 +440,12 @@ func TestNames(t *testing.T) {
 		w.takeCalls()
 		invokeAll(t, conn, 100)
 		wantCalls(t, w, map[string]int{a: 50, c: 50})
+		synctest.Wait() // for a look-up that has just begun
 		if w.lookups > 3 {
 			t.Errorf("the name was looked up %d times", w.lookups)
 		}
 		for s, at := range streams {
-			if w.closed[at] {
+			if w.isClosed(at) {
 				t.Errorf("the connection to %s was closed before its stream ended", at)
 			}
 			if err := s.CloseSend(); err != nil {
@@ -445,7 +453,7 @@ func TestNames(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if !w.closed[b] || w.closed[a] || ends != 2 {
+		if !w.isClosed(b) || w.isClosed(a) || ends != 2 {
 			t.Errorf("with the streams over, closed are %v, ends told: %d", w.closed, ends)
 		}
 	})
