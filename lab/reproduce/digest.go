@@ -203,7 +203,11 @@ func loadNotes(experiment string, run *record.Run, l *stats.Load) []string {
 			out = append(out, fmt.Sprintf("%s: %d of %d calls of %s failed: %s.", name, a.ErrorCount, a.Calls+a.ErrorCount, a.Name, strings.TrimSuffix(a.FirstError, ".")))
 		}
 		for _, reason := range slices.Sorted(maps.Keys(a.Voids)) {
-			out = append(out, fmt.Sprintf("%s: %d void trials of %s, not counted: %s.", name, a.Voids[reason], a.Name, strings.TrimSuffix(reason, ".")))
+			n, trials := a.Voids[reason], "trials"
+			if n == 1 {
+				trials = "trial"
+			}
+			out = append(out, fmt.Sprintf("%s: %d void %s of %s, not counted: %s.", name, n, trials, a.Name, strings.TrimSuffix(reason, ".")))
 		}
 	}
 	if n, all := run.Disturbed(l.Callers, l.Link); n > 0 {
