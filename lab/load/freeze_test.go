@@ -177,12 +177,12 @@ func echoBytes(t *testing.T, wait func() time.Duration) (dial func() net.Conn) {
 
 // The same in real time, over TCP. Calls take so little beside the freeze that their
 // time is taken to be none, also when those that have waited are worked off: hence no
-// more than 250 a second. It is run by hand.
+// more than 500 a second. It is run by hand.
 func TestFreezesInRealTime(t *testing.T) {
 	if os.Getenv("EVERYWIRE_LONG") == "" {
 		t.Skip("takes 30 seconds and a machine that does nothing else: set EVERYWIRE_LONG")
 	}
-	f := &frozen{period: 10 * time.Second, from: 4 * time.Second, until: 5 * time.Second, gap: 4 * time.Millisecond, callers: 64}
+	f := &frozen{period: 10 * time.Second, from: 4 * time.Second, until: 5 * time.Second, gap: 2 * time.Millisecond, callers: 16}
 	const periods = 3
 	var once sync.Once
 	var start time.Time
@@ -191,7 +191,7 @@ func TestFreezesInRealTime(t *testing.T) {
 		return f.left(time.Since(start))
 	})
 	r, err := Run(t.Context(), Config{
-		Workload: Ping(), Callers: f.callers, For: periods * f.period, Shape: steady(250, periods*f.period),
+		Workload: Ping(), Callers: f.callers, For: periods * f.period, Shape: steady(500, periods*f.period),
 		Each: func(int) (grpc.ClientConnInterface, Meter, error) { return byteConn{dial()}, nil, nil },
 	})
 	if err != nil {
@@ -202,7 +202,7 @@ func TestFreezesInRealTime(t *testing.T) {
 	if text := r.Void(0, time.Second, 1); text != "" {
 		t.Fatal(text)
 	}
-	if n := int64(periods * 2500); r.Scheduled != n || r.Latency.Count() != n {
+	if n := int64(periods * 5000); r.Scheduled != n || r.Latency.Count() != n {
 		t.Errorf("%d scheduled, %d right, want %d", r.Scheduled, r.Latency.Count(), n)
 	}
 	f.compare(t, &r.Intended, []float64{92, 93, 95, 97, 98, 99, 99.5}, 0.02)
